@@ -45,7 +45,8 @@ type Trace struct {
 	Links          TaskLinks             `json:"links"`
 }
 
-// Boundaries are the five times at which ownership passes on (SPEC 2). They are never inferred from one another.
+// Boundaries are the five times at which ownership passes on (SPEC 2). They are never inferred from one another. Where a reporter's clock says a time before the message
+// was stored, it counts as the time of storing; of a completion, as the time at which its report came.
 type Boundaries struct {
 	IngressAckedAt Instant `json:"ingress_acked_at" doc:"Durably stored."`
 	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery."`
@@ -193,12 +194,12 @@ func boundariesOf(t lifecycle.Trace) Boundaries {
 		}
 	}
 	for r := range t.Facts.Credible() {
-		b.AcceptedAt = first(b.AcceptedAt, r.AcceptedAt)
-		b.CompletedAt = first(b.CompletedAt, r.CompletedAt)
-		b.SentAt = first(b.SentAt, r.SentAt)
+		b.AcceptedAt = first(b.AcceptedAt, t.Facts.NotBefore(r.AcceptedAt))
+		b.CompletedAt = first(b.CompletedAt, t.Facts.ReportedCompletion(r))
+		b.SentAt = first(b.SentAt, t.Facts.NotBefore(r.SentAt))
 	}
 	if t.Facts.Completion != nil {
-		b.CompletedAt = first(b.CompletedAt, t.Facts.Completion.At)
+		b.CompletedAt = first(b.CompletedAt, t.Facts.NotBefore(t.Facts.Completion.At))
 	}
 	return b
 }

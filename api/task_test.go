@@ -67,6 +67,28 @@ func TestATraceTellsTheStory(t *testing.T) {
 	})
 }
 
+func TestNoBoundaryIsCrossedBeforeTheMessageWasStored(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.published("blog", "marketing", 7)
+		f.delivered("blog", "marketing", 7, 1)
+		stored := f.batch.Events[0]
+		early, heard := stored.At.Add(-time.Hour), stored.At.Add(9*time.Second)
+		for _, e := range []lifecycle.Event{
+			{Kind: lifecycle.ReportAccepted}, {Kind: lifecycle.ReportOutboundSent}, {Kind: lifecycle.ReportCompleted, Detail: lifecycle.Detail{OutcomeReport: lifecycle.OutcomeReport{HeardAt: heard}}},
+		} {
+			e.TaskID, e.Agent, e.Provenance, e.Attempt = "blog", "marketing", lifecycle.Reported, 1
+			f.tell(e)
+			f.batch.Events[len(f.batch.Events)-1].At = early
+		}
+		f.commit()
+		got := get[Trace](f, "/api/v1/tasks/blog")
+		want := Boundaries{IngressAckedAt: Instant(stored.At), AcceptedAt: Instant(stored.At), SentAt: Instant(stored.At), CompletedAt: Instant(heard), DispatchedAt: got.Boundaries.DispatchedAt}
+		if got.Boundaries != want || got.CompletedAt != Instant(heard) || got.StateSince != Instant(heard) || got.Answers.LastReceipt.At != Instant(heard) {
+			t.Errorf("boundaries %+v, state %s since %d, last receipt %+v", got.Boundaries, got.State, got.StateSince, got.Answers.LastReceipt)
+		}
+	})
+}
+
 func TestReportsAndRecordsFillTheBoundaries(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		f.published("blog", "marketing", 7)

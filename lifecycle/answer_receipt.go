@@ -5,20 +5,18 @@ import "fmt"
 // lastReceipt is the latest durable evidence: what would survive if every process died now.
 func lastReceipt(t Trace, m MessageTrace) Answer {
 	best := Answer{Headline: "None was observed", Text: "The publish line was not captured.", Provenance: Inferred}
-	var stored Micros
 	consider := func(at Micros, p Provenance, headline, text string) {
-		if at.Known() && max(at, stored) >= best.At { // A message is stored first, whatever other clocks say.
+		if at = m.Facts.notBefore(at); at.Known() && at >= best.At {
 			best = Answer{Headline: headline, Text: text, At: at, Provenance: p}
 		}
 	}
 	if s := m.Facts.Stored; s != nil {
-		stored = s.At
 		consider(s.At, Observed, "The stream stored it", fmt.Sprintf("Stored as %s; nothing later is durable.", m.Facts.Key))
 	}
 	for _, r := range m.bound.reports {
 		consider(r.CheckpointAt, Reported, "A checkpoint", r.speaker()+" reports that work up to it can be resumed.")
 		consider(r.ReceiptAt, Reported, "A step receipt", r.speaker()+" reports that the effect is confirmed.")
-		consider(r.CompletedAt, Reported, "A reported completion", r.speaker()+" reports a recoverable result.")
+		consider(r.completed(&m.Facts), Reported, "A reported completion", r.speaker()+" reports a recoverable result.")
 		consider(r.SentAt, Reported, "Reported as sent", r.speaker()+" reports that the outside accepted the outgoing message.")
 	}
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")

@@ -73,8 +73,33 @@ func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own Deliv
 	}
 	b.reports = append(b.reports, r)
 	if m.surelyThere(r.completedBy()) {
-		b.reportedAt = earliest(b.reportedAt, r.CompletedAt)
+		b.reportedAt = earliest(b.reportedAt, r.completed(m))
 	}
+}
+
+// completed is when the report says that m was completed. Where its clock says a time before the message was stored, it is when the report came.
+func (r *ReportFacts) completed(m *MessageFacts) Micros {
+	if at := m.notBefore(r.CompletedAt); at == r.CompletedAt {
+		return at
+	}
+	return m.notBefore(r.completedBy())
+}
+
+// ReportedCompletion is when a report says that the work of the task was completed; zero when it does not say so. Where its clock says a time before the first message
+// was stored, it is when the report came.
+func (t *TaskFacts) ReportedCompletion(r *ReportFacts) Micros {
+	if at := t.NotBefore(r.CompletedAt); at == r.CompletedAt {
+		return at
+	}
+	return t.NotBefore(r.completedBy())
+}
+
+// notBefore is a time, but no time before the message was stored: nothing happens to a message before that, whatever the clocks of others say.
+func (m *MessageFacts) notBefore(at Micros) Micros {
+	if m.Stored == nil || !at.Known() {
+		return at
+	}
+	return latest(at, m.Stored.At)
 }
 
 // surelyThere reports whether a record was stored, or a report came, before the message was removed. The broker says of a removal later than it

@@ -115,7 +115,7 @@ func Judge(m MessageFacts, t TaskFacts) Verdict {
 func (ev *evidence) judge() Verdict {
 	for _, r := range rules {
 		if since, ok := r.holds(ev); ok {
-			return Verdict{State: r.State, Rule: r.Name, Since: since}.triaged(ev.m.Triage)
+			return Verdict{State: r.State, Rule: r.Name, Since: ev.m.notBefore(since)}.triaged(ev.m.Triage)
 		}
 	}
 	panic("the last rule always holds")
@@ -193,8 +193,8 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 	}
 	for _, r := range ev.reports {
 		if r.Attempt == ev.n || r.Attempt == 0 {
-			ev.workAt = earliest(ev.workAt, r.beganAt())
-			ev.beganAt = firstKnown(ev.beganAt, r.beganAt())
+			ev.workAt = earliest(ev.workAt, m.notBefore(r.beganAt()))
+			ev.beganAt = firstKnown(ev.beganAt, m.notBefore(r.beganAt()))
 		}
 	}
 	if ev.over(ev.ackedAt) {

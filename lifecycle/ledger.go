@@ -65,6 +65,9 @@ func Ledger(t *TaskFacts) []Case {
 			out = append(out, Case{Layer: LayerSemantic, At: s.Last, N: len(s.Steps) - 1, Why: "One tool was called with one input under several step ids."})
 		}
 	}
+	for i := range out {
+		out[i].At = t.NotBefore(out[i].At)
+	}
 	return out
 }
 
@@ -447,4 +450,12 @@ func (t *TaskFacts) firstStored() Micros {
 		at = earliest(at, c.At)
 	}
 	return at
+}
+
+// NotBefore is a time, but no time before the first message of the task was stored, whatever the clock of a reporter says.
+func (t *TaskFacts) NotBefore(at Micros) Micros {
+	if !at.Known() || slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return !c.At.Known() }) {
+		return at
+	}
+	return latest(at, t.firstStored())
 }

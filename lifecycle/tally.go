@@ -231,8 +231,8 @@ func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
 		t.count(MetricRecordedMonth, c.At, agent, "", times)
 	}
 	for r := range f.Credible() {
-		t.count(MetricReported, r.ended(), agent, "", times)
-		if at := r.recordsWaited(); at.Known() {
+		t.count(MetricReported, f.NotBefore(r.ended()), agent, "", times)
+		if at := f.NotBefore(r.recordsWaited()); at.Known() {
 			bucket := WaitBucket(r.RecordsWait)
 			t.count(MetricRecordWait, at, "", bucket, times)
 			t.count(MetricRecordWaitMonth, at, "", bucket, times)
