@@ -37,7 +37,7 @@ type AcceptedEvent struct {
 }
 
 const reportsDetail = "For runtimes without NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All of a " +
-	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing, " +
+	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing; one that says something else under them is kept as another report, " +
 	"whatever the Idempotency-Key; with the same key it gets the reply of the first. A report without a time, or with one that is ahead of this " +
 	"server's clock, gets the time of its arrival, so it counts again when it is sent again. A token that is bound to agents reports for these only: another agent in a report is answered 403, with the place that names it, and " +
 	"nothing of the request is stored. What a token reports that is bound to none stands in its name (reported_by of the event)."

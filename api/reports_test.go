@@ -71,6 +71,24 @@ func TestAReportIsStoredAndSentAgainChangesNothing(t *testing.T) {
 	})
 }
 
+// An agent that names its reports badly loses none of them.
+func TestAnotherReportUnderAnIdThatWasUsedIsKept(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.published("blog/1", "cto", 1)
+		f.commit()
+		for _, kind := range []string{"claimed", "completed", "completed"} {
+			f.accepted(f.do("POST", "/api/v1/reports", reportJSON("blog/1", kind, "blog/1"), "Content-Type", "application/cloudevents+json"))
+		}
+		var kinds []string
+		for _, e := range get[List[Event]](f, "/api/v1/tasks/blog%2F1/events").Data {
+			kinds = append(kinds, e.Kind)
+		}
+		if diff := cmp.Diff([]string{"published", "claimed", "completed"}, kinds); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestABatchIsStoredWholeOrNotAtAll(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		good := "[" + reportJSON("r-1", "claimed", "a") + "," + reportJSON("r-2", "completed", "b") + "]"

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -34,14 +36,16 @@ func claimedAgents(ce event.Event, d reportData) []agentClaim {
 	}
 }
 
-// reportID is the id of a report: its source and id say which report it is. Where it is proved whose report it is, and the source names somebody
-// else or nobody, the agent is part of it, so that nobody takes the id of another's report.
-func reportID(ce event.Event, agent string, from ReportOrigin) lifecycle.EventID {
-	proved := from.Agent != "" || len(from.Agents) > 0
-	if proved && agentOfSource(ce.Source()) != agent {
-		return lifecycle.NewEventID("report", ce.Source(), ce.ID(), agent)
+// reportID is the id of a report: its source, its id and what it says. Senders should use an id once; where one says something else under it, that is another report,
+// and none of them is lost. Where it is proved whose report it is, and the source names somebody else or nobody, the agent is part of it, so that nobody takes the
+// id of another's report. e must not yet have what tells of the way that the report came.
+func reportID(ce event.Event, e *lifecycle.Event, from ReportOrigin) lifecycle.EventID {
+	said, _ := json.Marshal(e.Detail) // Texts and finite numbers can always be written.
+	parts := []string{ce.Source(), ce.ID(), string(e.Kind), strconv.Itoa(e.Attempt), string(said)}
+	if proved := from.Agent != "" || len(from.Agents) > 0; proved && agentOfSource(ce.Source()) != e.Agent {
+		parts = append(parts, e.Agent)
 	}
-	return lifecycle.NewEventID("report", ce.Source(), ce.ID())
+	return lifecycle.NewEventID("report", parts...)
 }
 
 // nameAgent gives a report its agent, unless the way that it came did. A sender that may report for some agents only must not name another one

@@ -44,7 +44,7 @@ var reportKinds = map[string]lifecycle.Kind{
 // DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them, and appends what they say to events. It is strict about what CloudEvents requires and about
 // type and subject, which say the kind and the task, and lenient about data: fields that are missing, unknown or of another type than
 // expected are left out. A report that speaks for an agent for which its sender may not errors with [*ForeignReport]. A time after the arrival cannot be, and counts as the arrival. It errors when any report of an array cannot be
-// read, and then appends none. The same report, sent twice or by two ways, gives the same event when it carries a time.
+// read, and then appends none. The same report, sent twice or by two ways, gives the same event when it carries a time; two that differ under one id give two.
 func DecodeReports(events []lifecycle.Event, body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '[' {
@@ -104,8 +104,8 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	if err := nameAgent(&e, from.Agents, claimedAgents(ce, fields)); err != nil {
 		return lifecycle.Event{}, err
 	}
-	e.ID = reportID(ce, e.Agent, from)
 	readReportData(&e, ce, fields)
+	e.ID = reportID(ce, &e, from)
 	e.Detail.ReportedBy = from.By
 	if kind == lifecycle.ReportCompleted {
 		e.Detail.HeardAt = from.At

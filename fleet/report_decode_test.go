@@ -44,7 +44,7 @@ func TestAReportIsRead(t *testing.T) {
 	}
 	events[0].Raw = nil
 	want := lifecycle.Event{
-		ID: lifecycle.NewEventID("report", "/agents/backend", "r-1"), At: 1767323045000006, Kind: lifecycle.ReportCompleted,
+		ID: events[0].ID, At: 1767323045000006, Kind: lifecycle.ReportCompleted,
 		Provenance: lifecycle.Reported, Source: "OBS_REPORT", SourceSeq: 9, TaskID: "T-1", Agent: "backend", Attempt: 2,
 		Detail: lifecycle.Detail{
 			Naming:        lifecycle.Naming{MsgID: "m-1", IdempotencyKey: "k-1"},
@@ -179,6 +179,31 @@ func TestTheSameReportByTwoWaysIsOneEvent(t *testing.T) {
 	}
 	if a[0].ID != b[0].ID || a[0].At != b[0].At || a[0].TaskID != b[0].TaskID {
 		t.Errorf("%+v and %+v are two events", a[0], b[0])
+	}
+}
+
+func TestTwoReportsUnderOneIdAreTwoEvents(t *testing.T) {
+	t.Parallel()
+	id := func(replace ...string) lifecycle.EventID {
+		events, err := fleet.DecodeReports(nil, []byte(report(replace...)), origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return events[0].ID
+	}
+	first := id()
+	if id("data", `{"result_ref":"s3://x", "attempt":2, "message_id":"m-1", "sent_by":"a relay"}`) != first {
+		t.Error("want one event of a report that is written otherwise")
+	}
+	for name, other := range map[string]lifecycle.EventID{
+		"another kind":    id("type", `"fleet.lifecycle.failed.v1"`),
+		"another attempt": id("data", `{"message_id":"m-1","attempt":3,"result_ref":"s3://x"}`),
+		"another message": id("data", `{"message_id":"m-2","attempt":2,"result_ref":"s3://x"}`),
+		"another cost":    id("data", `{"message_id":"m-1","attempt":2,"result_ref":"s3://x","cost_usd":1}`),
+	} {
+		if other == first {
+			t.Errorf("%s: it is taken for the first one again, and lost", name)
+		}
 	}
 }
 
