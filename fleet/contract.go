@@ -96,13 +96,11 @@ func (c Contract) SubjectOfCapture(subject string) (string, bool) {
 	return "", false
 }
 
-const workerSuffix = "-task-worker"
-
 // WorkerName is the durable consumer through which an agent takes its tasks.
-func WorkerName(agent string) string { return agent + workerSuffix }
+func WorkerName(agent string) string { return agent + lifecycle.WorkerSuffix }
 
 // DefaultWorkers is the pattern of the names that [WorkerName] gives.
-const DefaultWorkers = "*" + workerSuffix
+const DefaultWorkers = "*" + lifecycle.WorkerSuffix
 
 // IsWorker reports whether a consumer is named as a worker's. It matters in streams that are no work queues: there other consumers may take
 // the same messages, and only watch.
@@ -116,13 +114,7 @@ func (c Contract) IsWorker(consumer string) bool {
 }
 
 // AgentOfWorker is the agent whose worker has this name; empty when it is not a worker's name.
-func AgentOfWorker(consumer string) string {
-	agent, ok := strings.CutSuffix(consumer, workerSuffix)
-	if !ok {
-		return ""
-	}
-	return agent
-}
+func AgentOfWorker(consumer string) string { return lifecycle.AgentOfConsumer(consumer) }
 
 // DLQSubject is where the dead-letter entry of an agent's task is published.
 func (c Contract) DLQSubject(agent, category string) string {

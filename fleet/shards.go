@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/lifecycle"
 )
 
 // MaxShards is the largest number of shards of a capture stream.
@@ -121,7 +123,7 @@ func (c Contract) shardFilters(stream string, s Shard) []string {
 // a power of two, the workers of the agents of one shard are all in one shard too.
 func partOfWorkers(s Shard) int {
 	h := uint32(s.Index)
-	for _, b := range []byte(workerSuffix) {
+	for _, b := range []byte(lifecycle.WorkerSuffix) {
 		h = (h ^ uint32(b)) * 16777619
 	}
 	return int(h % uint32(s.Of))

@@ -26,7 +26,7 @@ const (
 	AnomalyVanished           AnomalyCode = "vanished"            // Gone from the stream without proof.
 	AnomalyAckAfterTerm       AnomalyCode = "ack_after_term"      // Both acknowledged and terminated.
 	AnomalyEffectAfterFailure AnomalyCode = "completed_not_acked" // Completion recorded, and the message ended without an acknowledgement.
-	AnomalyConflictingReport  AnomalyCode = "conflicting_report"  // Somebody who never held the message reports that it is completed.
+	AnomalyConflictingReport  AnomalyCode = "conflicting_report"  // Somebody who is not known to have had the message reports that it is completed.
 	AnomalyEntryUnproved      AnomalyCode = "entry_unproved"      // A dead-letter entry names the message, and what is known of the message contradicts it.
 	AnomalyDiedBesideAck      AnomalyCode = "died_beside_ack"     // One workers' consumer acknowledged the message, and it died in the hands of another.
 	AnomalyOlderAtWork        AnomalyCode = "older_at_work"       // An older message of the task is in a worker's hands after the newest ended.
@@ -75,7 +75,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
 	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated: what came first ended it.",
 	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
-	AnomalyConflictingReport:  "An agent that never held the message reports that it is completed: the report does not count.",
+	AnomalyConflictingReport:  "An agent that is not known to have had the message reports that it is completed: the report does not count.",
 	AnomalyEntryUnproved:      "A dead-letter entry names this message, but the message lives, or it is of another task or subject: the entry does not count.",
 	AnomalyDiedBesideAck:      "It died in the hands of one consumer's workers, and those of another acknowledged it. Published again, both get it again.",
 	AnomalyOlderAtWork:        "The newest message has ended, and an older one of the task is in a worker's hands.",

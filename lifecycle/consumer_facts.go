@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // A stream that keeps its messages gives each of them to every consumer that takes its subject. Each of several workers' consumers numbers its
@@ -92,6 +93,18 @@ func (m *MessageFacts) settleApart() {
 		m.swap(&own)
 		m.Consumers[i] = own
 	}
+}
+
+// WorkerSuffix ends the name of the durable consumer through which an agent takes its tasks, behind the agent's (SPEC 1).
+const WorkerSuffix = "-task-worker"
+
+// AgentOfConsumer is the agent that takes its tasks through the consumer with this name; empty where the name does not say it.
+func AgentOfConsumer(name string) string {
+	agent, ok := strings.CutSuffix(name, WorkerSuffix)
+	if !ok {
+		return ""
+	}
+	return agent
 }
 
 // nameAgent chooses the agent that the message is for.

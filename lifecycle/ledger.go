@@ -382,6 +382,9 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 	if v.State != "" && !v.State.Open() {
 		c.To, c.Lost = v.Since, c.Attempts > 0 && v.State != StateCompleted && v.State != StateTerminated
 	}
+	if worker := AgentOfConsumer(m.Consumer); worker != "" && worker != m.Agent {
+		c.Workers = []string{worker}
+	}
 	if s := m.Stored; s != nil {
 		c.IdemKey, c.Hash, c.MsgID, c.At, c.Publisher = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At, s.Publisher
 	}

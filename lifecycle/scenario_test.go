@@ -144,7 +144,7 @@ func parseEventLine(line string) (Event, error) {
 	if !e.Message.IsZero() {
 		e.Message.Stream.Name = "TASKS"
 		if !e.Detail.Apart {
-			e.Agent, e.Consumer = "marketing", "marketing-task-worker"
+			e.Agent, e.Consumer = "marketing", firstText(e.Consumer, "marketing-task-worker")
 		}
 		if e.Kind == Published {
 			e.Consumer = ""
@@ -202,6 +202,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.SaidAt = instant()
 	case "worker":
 		e.Agent, e.Consumer, e.Detail.Apart = value, value+"-task-worker", true
+	case "consumer":
+		e.Consumer = value
 	case "beside":
 		e.Detail.Beside = []string{value + "-task-worker"}
 	case "undelivered":

@@ -113,7 +113,7 @@ type DeliveryCopy struct {
 	Never    bool   `json:"never,omitempty"` // It was removed, and no worker ever had it.
 
 	Runs    []AttemptRun `json:"runs,omitempty"`    // The attempts of which the begin is known, by number: the first and the latest ones.
-	Workers []string     `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
+	Workers []string     `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several, or the one whose consumer takes another agent's tasks; nil where neither is so.
 
 	Publisher string `json:"pub,omitempty"` // Who published it, by the word of its headers.
 }

@@ -100,6 +100,39 @@ var agents = []situation{{
 	may:   all(is("processing"), finds("conflicting_report")),
 	never: all(isNot(done...), isNot("completing")),
 }, {
+	name: "a pool of workers takes the tasks of two agents and reports in its own name",
+	act: func(c *clients) {
+		pool := worker(c.agent + "pool")
+		pool.FilterSubject, pool.FilterSubjects = "", []string{"genbrain.agents." + c.agent + ".tasks.>", "genbrain.agents." + c.agent + "b.tasks.>"}
+		workers := c.consumer(pool)
+		c.publish(publish{})
+		c.publish(publish{task: "second", agent: c.agent + "b"})
+		for range 2 {
+			m := c.pull(workers)
+			task := ""
+			if strings.Contains(m.Subject(), c.agent+"b.") {
+				task = "second"
+			}
+			c.report(c.agent+"pool", "claimed", task, map[string]any{"message_id": c.task(task), "attempt": 1})
+			c.report(c.agent+"pool", "completed", task, map[string]any{"message_id": c.task(task), "attempt": 1, "cost_usd": 0.5})
+			c.ack(m)
+		}
+	},
+	may: all(is("completed"), completionReported(), findsNo("conflicting_report"), of("second", all(is("completed"), completionReported(), findsNo("conflicting_report")))),
+}, {
+	name: "several workers share a consumer and report in names of their own",
+	act: func(c *clients) {
+		workers := c.workers()
+		c.publish(publish{})
+		m := c.pull(workers)
+		for _, kind := range []string{"claimed", "completed"} {
+			c.report(c.agent+"pod1", kind, "", map[string]any{"message_id": c.task(""), "attempt": 1})
+		}
+		c.ack(m)
+	},
+	may:   all(is("completed"), saysOf("conflicting_report", "not known to have had")),
+	never: saysNotOf("conflicting_report", "never held"),
+}, {
 	name: "an agent publishes a task of its own as the retry of another's dead message",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
@@ -159,6 +192,46 @@ var agents = []situation{{
 // answerAs answers a message in the name of a consumer, as a delivery with that number.
 func (c *clients) answerAs(consumer string, l letter, n int, at time.Time, as string) {
 	c.send(nats.NewMsg(fmt.Sprintf("$JS.ACK.%s.%s.%d.%d.%d.%d.0", l.stream, consumer, n, l.seq, n, at.UnixNano())), as)
+}
+
+// completionReported holds when a time is told at which a worker reported that the work was done.
+func completionReported() claim {
+	return func(s story) error {
+		if b := s.told().Boundaries; b.CompletedAt == nil {
+			return errors.New("nothing is known of what the worker reported")
+		}
+		return nil
+	}
+}
+
+// meaningOf is what is said of an anomaly of the task; empty where it has none.
+func (s story) meaningOf(code string) string {
+	for _, a := range s.told().Anomalies {
+		if a.Code == code {
+			return a.Meaning
+		}
+	}
+	return ""
+}
+
+// saysOf holds when the task has an anomaly, and what is said of it has these words.
+func saysOf(code, words string) claim {
+	return func(s story) error {
+		if m := s.meaningOf(code); !strings.Contains(m, words) {
+			return fmt.Errorf("of %s it says %q, want %q", code, m, words)
+		}
+		return nil
+	}
+}
+
+// saysNotOf holds while what is said of an anomaly does not have these words.
+func saysNotOf(code, words string) claim {
+	return func(s story) error {
+		if s.told() != nil && strings.Contains(s.meaningOf(code), words) {
+			return fmt.Errorf("of %s it says %q", code, words)
+		}
+		return nil
+	}
 }
 
 // fewAttempts holds while the n-th message has at most that many attempts.
