@@ -112,7 +112,22 @@ func (c *Case) readPayload(body []byte) {
 
 // completed reports whether a completion of the task's work is known beside the death of its message.
 func (k *Known) completed() bool {
-	return slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+	_, before := k.before(func(s lifecycle.State) bool { return s == lifecycle.StateCompleted })
+	return before || slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+}
+
+// before finds a message of the same work that is older than the one that died, and neither dead itself nor in another state than is asks for.
+func (k *Known) before(is func(lifecycle.State) bool) (lifecycle.MessageKey, bool) {
+	died := k.died()
+	for _, m := range k.Record.Messages {
+		if k.newer(m) || !m.SameWork(died) || !is(lifecycle.Judge(m, k.Record.Facts).State) {
+			continue
+		}
+		if _, dead := lifecycle.JudgeDead(m, k.Record.Facts); !dead {
+			return m.Key, true
+		}
+	}
+	return lifecycle.MessageKey{}, false
 }
 
 // died is what is known of the message that died.
@@ -130,14 +145,19 @@ func (k *Known) sharers() []lifecycle.SharedKey { return k.Record.Facts.Sharers(
 
 // superseded reports whether the task has a message that is newer than the one that died.
 func (k *Known) superseded() bool {
-	return slices.ContainsFunc(k.Record.Messages, func(m lifecycle.MessageFacts) bool {
-		return m.Key != k.Entry.Key && (m.Generation() > k.Entry.Generation || (m.Generation() == k.Entry.Generation && m.Key.Compare(k.Entry.Key) > 0))
-	})
+	return slices.ContainsFunc(k.Record.Messages, k.newer)
 }
 
-// effectsUnknown names an effect of the work that was announced and that nobody who may know confirmed; empty where there is none. A step that is pure, or that has a
-// strong key, may be repeated (SPEC 3). The policy is not asked: what nobody said of a step is not taken for harmless.
+func (k *Known) newer(m lifecycle.MessageFacts) bool {
+	return m.Key != k.Entry.Key && (m.Generation() > k.Entry.Generation || (m.Generation() == k.Entry.Generation && m.Key.Compare(k.Entry.Key) > 0))
+}
+
+// effectsUnknown names an older message of the same work that is not over, or an effect of the work that was announced and that nobody who may know confirmed; empty where
+// there is none. A step that is pure, or that has a strong key, may be repeated (SPEC 3). The policy is not asked: what nobody said of a step is not taken for harmless.
 func (k *Known) effectsUnknown() string {
+	if m, open := k.before(lifecycle.State.Open); open {
+		return fmt.Sprintf("%s, an older message of the same work, is not over: a retry would do the work twice.", m)
+	}
 	c := new(Policy).RecoveryOf(k.died(), k.Record.Facts, false)
 	if i := slices.IndexFunc(c.Intents, func(i Intent) bool { return i.Open && !i.Class.repeatable() }); i >= 0 {
 		return c.Intents[i].doubt()

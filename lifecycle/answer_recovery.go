@@ -106,15 +106,15 @@ func besideDone(a Answer, m MessageTrace, all []MessageTrace) Answer {
 		return a
 	}
 	for _, other := range all {
-		if other.Verdict.State == StateCompleted && other.Facts.sameWork(m.Facts) {
+		if other.Verdict.State == StateCompleted && other.Facts.SameWork(m.Facts) {
 			return a.and(fmt.Sprintf("%s is the same work and is completed, so it may be done twice", other.Facts.Key))
 		}
 	}
 	return a
 }
 
-// sameWork reports whether two messages of a task have one idempotency key, or are one message that came back with a backup.
-func (m MessageFacts) sameWork(o MessageFacts) bool {
+// SameWork reports whether two messages of a task have one idempotency key, or are one message that came back with a backup.
+func (m MessageFacts) SameWork(o MessageFacts) bool {
 	s, t := m.Stored, o.Stored
 	if m.Key == o.Key || s == nil || t == nil {
 		return false

@@ -62,12 +62,28 @@ var meanwhile = []struct {
 			e.Detail.StepID, e.Detail.StepClass, e.Detail.Tool = "s1", "effect", "charge"
 		})
 	}},
+	{name: "an older message of the same work is at work", why: "is not over", comes: older(lifecycle.Heartbeat, "t1-1")},
+	{name: "an older message of the same work is acknowledged", why: "is completed", comes: older(lifecycle.Acked, "t1-1")},
+	{name: "an older message of other work is at work", comes: older(lifecycle.Heartbeat, "t1-0")},
 	{name: "a newer message of the task", why: "The task has a newer message", comes: func(w *world, entry string) {
 		w.learns(entry, lifecycle.Published, func(e *lifecycle.Event) {
 			e.Message.Seq, e.TaskID, e.Agent = e.Message.Seq+10, "t1", "cto"
 			e.Detail.MsgID, e.Detail.Subject, e.Detail.Type = "t1:by-hand", "genbrain.agents.cto.tasks.review", "review"
 		})
 	}},
+}
+
+// older tells of an older message of the same work, and what its worker does.
+func older(kind lifecycle.Kind, key string) func(w *world, entry string) {
+	return func(w *world, entry string) {
+		w.learns(entry, lifecycle.Published, func(e *lifecycle.Event) {
+			e.Message.Seq, e.TaskID, e.Agent = e.Message.Seq-10, "t1", "cto"
+			e.Detail.MsgID, e.Detail.Subject, e.Detail.Type, e.Detail.IdempotencyKey = "t1:older", "genbrain.agents.cto.tasks.review", "review", key
+		})
+		w.learns(entry, kind, func(e *lifecycle.Event) {
+			e.Message.Seq, e.Consumer, e.ConsumerSeq, e.Attempt = e.Message.Seq-10, "cto-task-worker", 8, 1
+		})
+	}
 }
 
 func recorded(w *world, entry string) {
