@@ -13,7 +13,13 @@ type CaseTask struct {
 	Cases []DuplicateCase `json:"cases" nullable:"false" doc:"Of the layers asked for; the trace of the task has the others."`
 }
 
-func (a *API) listCases(ctx context.Context, in *TasksQuery) (*reply[List[CaseTask]], error) {
+// CaseTasks are the tasks behind numbers of the ledger, as far as they are kept.
+type CaseTasks struct {
+	List[CaseTask]
+	KeptSince Instant `json:"kept_since" doc:"Tasks of which nothing happened since then may have been deleted by --retention: they are not here, and the table still counts their duplicates. Null where none was deleted."`
+}
+
+func (a *API) listCases(ctx context.Context, in *TasksQuery) (*reply[CaseTasks], error) {
 	l, err := a.listRequest(ctx, in.PageQuery)
 	if err != nil {
 		return nil, err
@@ -37,7 +43,10 @@ func (a *API) listCases(ctx context.Context, in *TasksQuery) (*reply[List[CaseTa
 	for i, t := range found.Tasks {
 		rows[i] = CaseTask{TaskRow: rowOf(t.TaskRow), Cases: casesOf(t.Cases)}
 	}
-	return listReply(ctx, l, rows, pageOf(l, found.TaskList), gaps), nil
+	body := CaseTasks{List: List[CaseTask]{Data: rows, Page: pageOf(l, found.TaskList), AsOf: Instant(l.now), Gaps: gaps}, KeptSince: Instant(found.KeptSince)}
+	stable := body
+	stable.AsOf, stable.Page = 0, Page{}
+	return wholeReply(ctx, l, body.Page, body, stable), nil
 }
 
 func casesOf(found []lifecycle.Case) []DuplicateCase {

@@ -81,7 +81,7 @@ func (a *API) describeDuplicates() {
 	register(a, call{
 		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers of duplicates", example: exampleCases(),
 		detail: "Tasks with a finding of one of the layers, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
-			"last event of a task, which is never before its finding.",
+			"last event of a task, which is never before its finding. Of tasks that --retention has deleted the table keeps the counts alone: kept_since says up to when that may be so.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listCases)
 	queryParameter(a.huma.OpenAPI().Paths[Base+"/duplicates/cases"].Get, "layer").Required = true

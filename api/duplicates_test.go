@@ -278,3 +278,24 @@ func TestDuplicatesAreTagged(t *testing.T) {
 		t.Errorf("a task came: %d", again.status)
 	}
 }
+
+func TestTheCasesSaySinceWhenTheirTasksAreKept(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		tellRetry(f)
+		f.commit()
+		const path = "/api/v1/duplicates/cases?layer=stream"
+		if before := get[CaseTasks](f, path); len(before.Data) != 1 || before.KeptSince != 0 {
+			t.Errorf("nothing was deleted: %d cases, kept since %v", len(before.Data), before.KeptSince)
+		}
+		cutoff := f.now.Add(time.Hour)
+		if _, err := f.store.Append(t.Context(), lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(cutoff))}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.Retain(t.Context(), cutoff, cutoff); err != nil {
+			t.Fatal(err)
+		}
+		if after := get[CaseTasks](f, path); len(after.Data) != 0 || after.KeptSince != Instant(cutoff) {
+			t.Errorf("all was deleted: %d cases, kept since %v, want %v", len(after.Data), after.KeptSince, cutoff)
+		}
+	})
+}

@@ -28,7 +28,7 @@ func exampleDuplicates() DuplicateTable {
 	return t
 }
 
-func exampleCases() List[CaseTask] {
+func exampleCases() CaseTasks {
 	t := exampleStory()
-	return exampleList(CaseTask{TaskRow: rowOf(query.TaskRow{TaskSummary: t.Summary, MaxDeliver: exampleConsumer().MaxDeliver}), Cases: duplicatesOf(t.Facts).Cases})
+	return CaseTasks{List: exampleList(CaseTask{TaskRow: rowOf(query.TaskRow{TaskSummary: t.Summary, MaxDeliver: exampleConsumer().MaxDeliver}), Cases: duplicatesOf(t.Facts).Cases})}
 }

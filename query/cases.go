@@ -17,7 +17,8 @@ type CaseTask struct {
 // CaseList is one page of tasks behind a number of the ledger.
 type CaseList struct {
 	TaskList
-	Tasks []CaseTask
+	Tasks     []CaseTask
+	KeptSince lifecycle.Micros // Tasks that ended before may have been deleted ([Service.KeptSince]), and counts of duplicates still count theirs; zero where none was.
 }
 
 // Cases returns the tasks that a filter selects with their findings of the filter's layers. A task that was removed, or judged anew,
@@ -28,6 +29,9 @@ func (s *Service) Cases(ctx context.Context, f lifecycle.Filter, p lifecycle.Pag
 		return CaseList{}, err
 	}
 	out := CaseList{TaskList: list, Tasks: make([]CaseTask, len(list.Rows))}
+	if out.KeptSince, err = s.KeptSince(ctx); err != nil {
+		return CaseList{}, err
+	}
 	for i, row := range list.Rows {
 		out.Tasks[i].TaskRow = row
 		if out.Tasks[i].Cases, err = s.casesOf(ctx, row.TaskID, f.Layers); err != nil {

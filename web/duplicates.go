@@ -48,7 +48,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 	for _, x := range bucketings {
 		p.Ranges = append(p.Ranges, views.Tab{Href: ledgerAddress(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
 	}
-	if snap.Counts.Total() == 0 {
+	if snap.Counts.Total() == 0 && !snap.Deleted { // The table outlives the tasks that it counts.
 		p.Empty = w.emptyFleet(snap)
 	} else if err := w.fillLedger(c, &p, k, layer, snap); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (w *Web) fillLedger(c *gin.Context, p *views.DuplicatesPage, k bucketing, l
 		p.Layers = append(p.Layers, views.Tab{Href: ledgerAddress(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
 	p.Note, p.Records = recordNote(w.health()), recordAdvice(ledger.Retention)
-	p.Cases, err = w.cases(ctx, snap, layer)
+	p.Cases, p.KeptSince, err = w.cases(ctx, snap, layer)
 	return err
 }
 
@@ -125,11 +125,11 @@ func recordNote(parts []health.Part) string {
 	return "Fleetglass reads no idempotency records here. Only reports of agents say what records caught and what ran again."
 }
 
-// cases are the tasks behind a number, with the evidence.
-func (w *Web) cases(ctx context.Context, snap *query.FleetSnapshot, layer lifecycle.Layer) ([]views.CaseRow, error) {
+// cases are the tasks behind a number, with the evidence, and since when they are kept.
+func (w *Web) cases(ctx context.Context, snap *query.FleetSnapshot, layer lifecycle.Layer) ([]views.CaseRow, lifecycle.Micros, error) {
 	found, err := w.cfg.Query.Cases(ctx, lifecycle.Filter{Layers: []lifecycle.Layer{layer}, Sort: lifecycle.SortLastEventDesc}, lifecycle.Page{Limit: caseRows})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var out []views.CaseRow
 	for i, row := range rows(found.Rows, snap) {
@@ -137,7 +137,7 @@ func (w *Web) cases(ctx context.Context, snap *query.FleetSnapshot, layer lifecy
 			out = append(out, views.CaseRow{TaskRow: row, Why: cases[0].Why, Count: cases[0].N, At: cases[0].At})
 		}
 	}
-	return out, nil
+	return out, found.KeptSince, nil
 }
 
 // bounds are the beginnings of the buckets up to now, oldest first, and the end of the last.

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,4 +64,28 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 		"#protection dl > div:nth-child(3) .v": "≈ 0.72 ms", "#protection dl > div:nth-child(3)": "Median of 20 deliveries. The p95 is ≈ 46 ms.",
 		"#protection dl > div:nth-child(4) .v": "not known", "#windows": "=0", "#protection dl > div:nth-child(1)": "20 writes seen and ", "#protection .v": "$0.02",
 	}.check(t, s.get(t, "/duplicates", 200))
+}
+
+// The counts of the table outlive the tasks behind them, whether some are left or none.
+func TestTheLedgerSaysThatItsTasksWereDeleted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	before := text(s.get(t, "/duplicates?layer=stream", 200).Find("#cases"))
+	if strings.Contains(before, "deleted") {
+		t.Errorf("nothing was deleted, and it says: %s", before)
+	}
+	cutoff := lifecycle.MicrosOf(noon.Add(24 * time.Hour))
+	if _, err := s.store.Append(t.Context(), lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: strconv.FormatInt(int64(cutoff), 10)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Retain(t.Context(), cutoff, cutoff); err != nil {
+		t.Fatal(err)
+	}
+	page := s.get(t, "/duplicates?layer=stream", 200)
+	if n := page.Find("#ledger tbody tr").Length(); n == 0 {
+		t.Error("the table is gone with the tasks")
+	}
+	if got := text(page.Find("#cases")); !strings.Contains(got, "may have been deleted") {
+		t.Errorf("the cases say nothing of what is not kept: %s", got)
+	}
 }
