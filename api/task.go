@@ -24,7 +24,7 @@ type Trace struct {
 	MaxDeliver     Count                 `json:"max_deliver" doc:"Null when not known or without limit."`
 	PublishedAt    Instant               `json:"published_at" doc:"Of the newest message."`
 	LastEventAt    Instant               `json:"last_event_at"`
-	CompletedAt    Instant               `json:"completed_at" doc:"When completion was recorded or reported, else when it was acknowledged."`
+	CompletedAt    Instant               `json:"completed_at" doc:"When the completion of the newest message was recorded or reported, else when it was acknowledged. Null while that message is not completed, whatever became of earlier ones."`
 	WaitingMS      int64                 `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
 	RunningMS      int64                 `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
 	UnsplitMS      int64                 `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
@@ -51,7 +51,7 @@ type Boundaries struct {
 	IngressAckedAt Instant `json:"ingress_acked_at" doc:"Durably stored."`
 	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery."`
 	AcceptedAt     Instant `json:"accepted_at" doc:"There is evidence that the runtime started. Known from reports only."`
-	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result is recorded or reported. An acknowledgement alone is not enough."`
+	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result of one of its messages is recorded or reported. An acknowledgement alone is not enough, nor is a record of a version that is none of them."`
 	SentAt         Instant `json:"sent_at" doc:"The receiver accepted the outgoing message. Known from reports only."`
 }
 
@@ -145,14 +145,14 @@ func traceOf(t query.Trace) Trace {
 		Gaps: refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
 	}
 	out.CompletedAt = out.Boundaries.CompletedAt
-	if out.CompletedAt == 0 && s.State == lifecycle.StateCompleted {
-		out.CompletedAt = Instant(s.EndedAt)
-	}
 	for _, m := range t.Messages {
 		out.Messages = append(out.Messages, messageOf(m, t.Typical, t.AsOf))
 	}
 	if n := len(out.Messages); n > 0 {
-		out.MaxDeliver = out.Messages[n-1].MaxDeliver
+		out.MaxDeliver, out.CompletedAt = out.Messages[n-1].MaxDeliver, Instant(t.Messages[n-1].CompletedAt)
+	}
+	if out.CompletedAt == 0 && s.State == lifecycle.StateCompleted {
+		out.CompletedAt = Instant(s.EndedAt)
 	}
 	if t.Lease != nil {
 		lease := leaseOf(*t.Lease, t.Typical, t.AsOf)
@@ -189,17 +189,23 @@ func boundariesOf(t lifecycle.Trace) Boundaries {
 		if m.Facts.Stored != nil {
 			b.IngressAckedAt = first(b.IngressAckedAt, m.Facts.Stored.At)
 		}
-		if len(m.Attempts) > 0 {
-			b.DispatchedAt = first(b.DispatchedAt, m.Attempts[0].BeganAt)
+		for _, part := range m.Parts() {
+			if len(part.Attempts) > 0 {
+				b.DispatchedAt = first(b.DispatchedAt, part.Attempts[0].BeganAt)
+			}
 		}
+		b.CompletedAt = first(b.CompletedAt, m.CompletedAt)
 	}
+	bound := len(t.Messages) > 0 // Else nothing is known that a completion could be bound to.
 	for r := range t.Facts.Credible() {
+		if !bound {
+			b.CompletedAt = first(b.CompletedAt, r.CompletedAt)
+		}
 		b.AcceptedAt = first(b.AcceptedAt, t.Facts.NotBefore(r.AcceptedAt))
-		b.CompletedAt = first(b.CompletedAt, t.Facts.ReportedCompletion(r))
 		b.SentAt = first(b.SentAt, t.Facts.NotBefore(r.SentAt))
 	}
-	if t.Facts.Completion != nil {
-		b.CompletedAt = first(b.CompletedAt, t.Facts.NotBefore(t.Facts.Completion.At))
+	if c := t.Facts.Completion; c != nil && !bound {
+		b.CompletedAt = first(b.CompletedAt, c.At)
 	}
 	return b
 }

@@ -85,15 +85,6 @@ func (r *ReportFacts) completed(m *MessageFacts) Micros {
 	return m.notBefore(r.completedBy())
 }
 
-// ReportedCompletion is when a report says that the work of the task was completed; zero when it does not say so. Where its clock says a time before the first message
-// was stored, it is when the report came.
-func (t *TaskFacts) ReportedCompletion(r *ReportFacts) Micros {
-	if at := t.NotBefore(r.CompletedAt); at == r.CompletedAt {
-		return at
-	}
-	return t.NotBefore(r.completedBy())
-}
-
 // notBefore is a time, but no time before the message was stored: nothing happens to a message before that, whatever the clocks of others say.
 func (m *MessageFacts) notBefore(at Micros) Micros {
 	if m.Stored == nil || !at.Known() {

@@ -33,7 +33,10 @@ type MessageTrace struct {
 	Waiting  time.Duration
 	Running  time.Duration
 	Unsplit  time.Duration
-	bound    bound // What records and reports say of it.
+
+	CompletedAt Micros // When its own completion was recorded or reported, by the rules of binding; zero when it was not.
+
+	bound bound // What records and reports say of it.
 
 	// Others is the message as each other of its consumers has it, by their names, where several take it. The fields above tell of the one that decides
 	// about its state.
@@ -174,7 +177,7 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 
 // tracePart tells of a message as one consumer has it.
 func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
-	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
+	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), CompletedAt: ev.completedAt, bound: ev.bound}
 	mt.dateEnds()
 	mt.Allowed = in.allowed(mt.Facts, mt.Consumer)
 	open := OpenMessage{Message: m, Task: in.Record.Facts}

@@ -3,6 +3,7 @@
 package situations
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ var completion = []situation{{
 		c.ack(m)
 		c.publish(publish{version: 2, id: c.task("") + ":v2"})
 	},
-	may: all(messageIs(0, "completed"), messageIs(1, "published"), of("begun", all(messageIs(0, "completed"), messageIs(1, "processing")))),
+	may: all(messageIs(0, "completed"), messageIs(1, "published"), notCompletedAt, of("begun", all(messageIs(0, "completed"), messageIs(1, "processing"), notCompletedAt))),
 	never: all(known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing to do", "nothing must be run again", "a completion of its key"))),
 		of("begun", known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing must be run again", "a completion of its key"))))),
 }, {
@@ -256,4 +257,12 @@ var completion = []situation{{
 func (c *clients) publishLost() {
 	_, err := c.tryPublish(publish{id: c.task("") + ":lost", header: nats.Header{"Nats-TTL": {"1s"}}})
 	c.must(err)
+}
+
+// notCompletedAt holds when no time is said at which the task was completed.
+func notCompletedAt(s story) error {
+	if at := s.told().CompletedAt; !at.IsZero() {
+		return fmt.Errorf("it is said to be completed at %s", at)
+	}
+	return nil
 }

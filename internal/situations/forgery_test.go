@@ -47,7 +47,7 @@ var forgery = []situation{{
 		}
 	},
 	may: all(is("processing"), counts(layers{}), decides("nothing_known", "quarantine"), silent("RateLimitError"), func(s story) error {
-		if b := s.told().Boundaries; b.AcceptedAt != nil || b.CompletedAt != nil {
+		if b := s.told().Boundaries; b.AcceptedAt != nil || !b.CompletedAt.IsZero() {
 			return fmt.Errorf("it was accepted and completed: %+v", b)
 		}
 		return nil

@@ -16,13 +16,14 @@ import (
 
 // seen is what Fleetglass says about one task.
 type seen struct {
-	TaskID    string        `json:"task_id"`
-	State     string        `json:"state"`
-	Rule      string        `json:"rule"`
-	Agent     string        `json:"agent"`
-	Attempts  int           `json:"attempts"`
-	Messages  []seenMessage `json:"messages"`
-	Anomalies []struct {
+	TaskID      string        `json:"task_id"`
+	State       string        `json:"state"`
+	Rule        string        `json:"rule"`
+	Agent       string        `json:"agent"`
+	Attempts    int           `json:"attempts"`
+	CompletedAt time.Time     `json:"completed_at"`
+	Messages    []seenMessage `json:"messages"`
+	Anomalies   []struct {
 		Code, Meaning string
 	} `json:"anomalies"`
 	Gaps []struct {
@@ -47,8 +48,10 @@ type seen struct {
 		Facts    []struct{ Text, Link string }
 	} `json:"recommendation"`
 	Boundaries struct {
-		AcceptedAt  *string `json:"accepted_at"`
-		CompletedAt *string `json:"completed_at"`
+		IngressAckedAt time.Time `json:"ingress_acked_at"`
+		DispatchedAt   time.Time `json:"dispatched_at"`
+		AcceptedAt     *string   `json:"accepted_at"`
+		CompletedAt    time.Time `json:"completed_at"`
 	} `json:"boundaries"`
 	Lease   *seenLease `json:"lease"`
 	Answers any        `json:"answers"`
@@ -61,6 +64,7 @@ type seenMessage struct {
 	Subject     string        `json:"subject"`
 	PayloadHash string        `json:"payload_hash"`
 	PublishedAt time.Time     `json:"published_at"`
+	StateSince  time.Time     `json:"state_since"`
 	Publisher   string        `json:"publisher"`
 	Consumer    string        `json:"consumer"`
 	Attempts    []seenAttempt `json:"attempts"`
