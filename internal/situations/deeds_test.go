@@ -16,9 +16,9 @@ type deed struct {
 	by    string // Its consumer.
 	n     int    // The number of the attempt, as the broker told the worker.
 	cseq  uint64
-	asked time.Time       // It was delivered after that; zero where the broker sends.
-	got   time.Time       // And before that.
-	ends  map[string]bool // How the worker ended it, or is about to: acked, naked, terminated.
+	asked time.Time            // It was delivered after that; zero where the broker sends.
+	got   time.Time            // And before that.
+	ends  map[string]time.Time // How the worker ended it, or is about to: acked, naked, terminated; and when it began to.
 }
 
 const (
@@ -48,7 +48,7 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 		return slices.DeleteFunc(slices.Clone(m.deeds), func(d *deed) bool { return d.by != by || d.n != n })
 	}
 	mine := numbered(a.N)
-	ended := slices.ContainsFunc(mine, func(d *deed) bool { return d.ends[a.End] })
+	ended := slices.ContainsFunc(mine, func(d *deed) bool { return !d.ends[a.End].IsZero() })
 	switch {
 	case a.End == "acked" && (m.swept || m.unasked):
 	case slices.Contains([]string{"acked", "naked", "terminated"}, a.End) && !ended:
@@ -66,8 +66,10 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 		return nil
 	}
 	d := mine[0]
-	next := numbered(d.n + 1)
+	next, answered := numbered(d.n+1), d.ends[a.End]
 	switch {
+	case !answered.IsZero() && !a.EndedAt.IsZero() && a.EndedAt.Before(answered.Add(-deedSlack)):
+		return fmt.Errorf("its worker answered at %s", answered)
 	case !d.asked.IsZero() && !a.BeganAt.IsZero() && a.BeganAt.Before(d.asked.Add(-deedSlack)):
 		return fmt.Errorf("its worker asked at %s", d.asked)
 	case a.BeganExact && a.BeganAt.After(d.got.Add(deedSlack)):

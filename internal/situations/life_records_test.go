@@ -38,6 +38,7 @@ func (w *life) isSaid(m *mail, by func(*saying)) {
 		by(&s)
 		w.said[of] = s
 	}
+	w.sayings[m.task]++
 }
 
 // recorded notes that a record of a message's work is there.

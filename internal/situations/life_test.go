@@ -45,7 +45,9 @@ type life struct {
 	empty   int             // How often one who asked got nothing, or may not have got what was sent.
 	fewest  int             // The fewest attempts that a consumer ever allowed.
 	said    map[work]saying // How its completion is told.
+	sayings map[string]int  // By task: how often that was told.
 	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
+	keyed   map[string]int  // Those of them whose message has a key, by which its worker can tell.
 	sends   bool            // The broker sends to workers who do not ask, at times of its own.
 
 	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.
@@ -73,33 +75,35 @@ type mail struct {
 	key     int // Version of its idempotency key.
 	retries *mail
 
-	byGlass    bool            // Fleetglass published it.
-	deeds      []*deed         // What its workers did with each delivery that they got.
-	had        int             // How often a worker got it.
-	open       map[string]bool // Whether the worker that got it last from a consumer owes its answer.
-	expires    time.Time       // When its stream drops it; zero for never.
-	told       bool            // A worker said something about it while its consumer was there.
-	unseen     bool            // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
-	acked      bool            // A worker acknowledged it, or is about to.
-	done       bool            // A worker acknowledged it in time, whatever came later.
-	timely     bool            // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
-	terminated bool            // A worker gave it up, or is about to.
-	recorded   bool            // Its completion was recorded while it was in the stream, or is about to be.
-	late       bool            // Its completion was recorded after it left, or is about to be: that completes nothing.
-	reported   bool            // Likewise reported.
-	misnamed   bool            // A record of a version that nobody published names it, or is about to: that completes nothing.
-	deleted    bool            // An operator or a limit removed it, or is about to.
-	struck     bool            // It was an operator, or is about to be.
-	crowded    bool            // It was a limit, or is about to be.
-	beatAt     time.Time       // When a worker sent its latest heartbeat; zero where none did.
-	purged     bool            // It went with a purge, of which no line tells.
-	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
-	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
-	unasked    bool            // It was given to a worker from whom its consumer awaits no answer, or may have been.
-	swept      bool            // A worker acknowledged a later one, of a consumer for which that acknowledges all before it.
-	passed     bool            // A workers' consumer came that begins after it.
-	gone       bool            // In the end it is not in the stream.
-	unwanted   bool            // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
+	byGlass    bool                 // Fleetglass published it.
+	stored     [2]time.Time         // It was published after the first, and stored before the second; zero where another than a client published it.
+	since      map[string]time.Time // By state: since when it may be called so.
+	deeds      []*deed              // What its workers did with each delivery that they got.
+	had        int                  // How often a worker got it.
+	open       map[string]bool      // Whether the worker that got it last from a consumer owes its answer.
+	expires    time.Time            // When its stream drops it; zero for never.
+	told       bool                 // A worker said something about it while its consumer was there.
+	unseen     bool                 // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
+	acked      bool                 // A worker acknowledged it, or is about to.
+	done       bool                 // A worker acknowledged it in time, whatever came later.
+	timely     bool                 // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
+	terminated bool                 // A worker gave it up, or is about to.
+	recorded   bool                 // Its completion was recorded while it was in the stream, or is about to be.
+	late       bool                 // Its completion was recorded after it left, or is about to be: that completes nothing.
+	reported   bool                 // Likewise reported.
+	misnamed   bool                 // A record of a version that nobody published names it, or is about to: that completes nothing.
+	deleted    bool                 // An operator or a limit removed it, or is about to.
+	struck     bool                 // It was an operator, or is about to be.
+	crowded    bool                 // It was a limit, or is about to be.
+	beatAt     time.Time            // When a worker sent its latest heartbeat; zero where none did.
+	purged     bool                 // It went with a purge, of which no line tells.
+	unclaimed  bool                 // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
+	watched    bool                 // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
+	unasked    bool                 // It was given to a worker from whom its consumer awaits no answer, or may have been.
+	swept      bool                 // A worker acknowledged a later one, of a consumer for which that acknowledges all before it.
+	passed     bool                 // A workers' consumer came that begins after it.
+	gone       bool                 // In the end it is not in the stream.
+	unwanted   bool                 // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
 
 // unnamed is the cause of which the clients know nothing.
@@ -144,6 +148,10 @@ func (w *life) know(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
+	for _, m := range w.letters {
+		m.mayBe("completed", m.acked || m.recorded || m.reported || m.late || m.swept)
+		m.mayBe("terminated", m.terminated)
+	}
 }
 
 // left reports whether a message is not in its stream. One that was acknowledged just now is there for another moment.
@@ -229,9 +237,9 @@ func (w *life) store(p publish, m *mail) {
 	w.crowds(m.kind)
 	w.lives(&p, m)
 	m.unwanted, m.watched = w.nobodyTakes(m.kind), w.nobodyWorks(m.kind)
-	w.know(func() { w.letters = append(w.letters, m) })
+	w.know(func() { w.letters, m.stored[0] = append(w.letters, m), time.Now() })
 	l := w.publish(p)
-	w.know(func() { m.letter = l })
+	w.know(func() { m.letter, m.stored[1] = l, time.Now() })
 	w.note("published %s:%d, task %q, %s, key %d", m.stream, m.seq, m.task, m.kind, m.key)
 }
 

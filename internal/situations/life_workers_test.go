@@ -178,7 +178,7 @@ func (w *life) given(d delivery) {
 		d.of.open[d.by.name] = true
 	}
 	d.of.unasked = d.of.unasked || !d.by.awaits()
-	d.deed = &deed{by: d.by.name, n: int(meta.NumDelivered), cseq: meta.Sequence.Consumer, asked: d.asked, got: d.at, ends: map[string]bool{}}
+	d.deed = &deed{by: d.by.name, n: int(meta.NumDelivered), cseq: meta.Sequence.Consumer, asked: d.asked, got: d.at, ends: map[string]time.Time{}}
 	d.of.deeds = append(d.of.deeds, d.deed)
 	d.repeats = w.saidBefore(d)
 	w.held = append(w.held, d)
@@ -224,9 +224,12 @@ func (w *life) acknowledged(d delivery) {
 	w.know(func() {
 		d.of.acked, d.of.timely, d.of.done = true, d.of.timely || timely, d.of.done || timely
 		delete(d.of.open, d.by.name)
-		d.deed.ends["acked"] = true
+		d.deed.ended("acked")
 		if d.repeats {
 			w.repeats[d.of.task]++
+			if d.Headers().Get("X-Idempotency-Key") != "" {
+				w.keyed[d.of.task]++
+			}
 		}
 		w.sweeps(d)
 	})
@@ -250,7 +253,7 @@ func (w *life) beat() {
 func (w *life) handBack() {
 	if d, ok := w.answered(); ok {
 		w.note("nak of %d", d.of.seq)
-		w.know(func() { d.of.told, d.deed.ends["naked"] = true, true })
+		w.know(func() { d.of.told = true; d.deed.ended("naked") })
 		w.answer(d, "-NAK")
 	}
 }
@@ -262,7 +265,7 @@ func (w *life) handBackLater() {
 		return
 	}
 	delay := time.Duration(w.random.IntN(1500)) * time.Millisecond
-	w.know(func() { d.of.told, d.deed.ends["naked"] = true, true })
+	w.know(func() { d.of.told = true; d.deed.ended("naked") })
 	for range 1 + w.random.IntN(2) {
 		w.note("nak of %d for %s", d.of.seq, delay)
 		w.answer(d, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
@@ -317,7 +320,8 @@ func (w *life) giveUp() {
 func (w *life) givesUp(d delivery) {
 	w.note("term of %d", d.of.seq)
 	w.know(func() {
-		d.of.terminated, d.deed.ends["terminated"] = true, true
+		d.of.terminated = true
+		d.deed.ended("terminated")
 		delete(d.of.open, d.by.name)
 	})
 	w.answer(d, "+TERM impossible_task")

@@ -36,8 +36,8 @@ func (w *life) contradicted(s story) error {
 		if said == nil {
 			continue
 		}
-		if got := s.layers().idempotency; got > w.repeats[m.task] {
-			return fmt.Errorf("%d repeats of task %q are called caught by a record, and %d were acknowledged that began after one", got, m.task, w.repeats[m.task])
+		if err := w.repeatsTold(m.task, s.layers()); err != nil {
+			return err
 		}
 		if err := w.accused(m.task, s.told()); err != nil {
 			return err
@@ -45,6 +45,27 @@ func (w *life) contradicted(s story) error {
 		if err := w.never(m, said); err != nil {
 			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
 		}
+	}
+	return nil
+}
+
+// repeatsTold holds when no more repeats of a task's work are called caught or done than there can be.
+func (w *life) repeatsTold(task string, told layers) error {
+	switch {
+	case *withForgery || w.slandered:
+		return nil
+	case told.idempotency > w.repeats[task]:
+		return fmt.Errorf("%d repeats of task %q are called caught by a record, and %d were acknowledged that began after one", told.idempotency, task, w.repeats[task])
+	case told.execution > max(0, w.sayings[task]-1):
+		return fmt.Errorf("the work of task %q is said to be done %d times too often, and its completion was told %d times", task, told.execution, w.sayings[task])
+	}
+	return nil
+}
+
+// repeatsNamed holds when each repeat of a task's work that the clients know of is caught, done or at least called unknown.
+func (w *life) repeatsNamed(task string, told layers) error {
+	if named := told.idempotency + told.execution + told.unknown; w.partner == nil && !w.renewed && !w.unheard.Load() && named < w.keyed[task] {
+		return fmt.Errorf("%d repeats of task %q are named (%+v), and %d were acknowledged", named, task, told, w.keyed[task])
 	}
 	return nil
 }
@@ -118,6 +139,12 @@ func (w *life) agrees(s story) error {
 		if told, stored := len(s.told().Messages), w.generations(m.task); told > stored {
 			return fmt.Errorf("task %q has %d messages, and the stream stored %d of it", m.task, told, stored)
 		}
+		if err := w.repeatsNamed(m.task, s.layers()); err != nil {
+			return err
+		}
+		if err := w.boundariesTold(m.task, s.told()); err != nil {
+			return err
+		}
 		if err := w.leaseTold(m, said); err != nil {
 			return fmt.Errorf("%s:%d, lease %+v: %w", m.stream, m.seq, *said.Lease, err)
 		}
@@ -132,7 +159,7 @@ func (w *life) agrees(s story) error {
 			return fmt.Errorf("no worker can be given %s:%d as things are, and the answers say that the next free one is: %s", m.stream, m.seq, words)
 		}
 	}
-	return nil
+	return w.figuresTold(s)
 }
 
 // inTheEnd is what a message must not be called when everything was looked at.
@@ -159,7 +186,7 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")
 	}
-	return errors.Join(w.attempted(m, said), w.deedsTold(m, said))
+	return errors.Join(w.attempted(m, said), w.deedsTold(m, said), m.timesTold(said))
 }
 
 // toldBeside reports whether attempts of a consumer are told beside the one by which the message is judged.
