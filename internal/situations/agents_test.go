@@ -197,7 +197,7 @@ func (c *clients) answerAs(consumer string, l letter, n int, at time.Time, as st
 // completionReported holds when a time is told at which a worker reported that the work was done.
 func completionReported() claim {
 	return func(s story) error {
-		if b := s.told().Boundaries; b.CompletedAt == nil {
+		if b := s.told().Boundaries; b.CompletedAt.IsZero() {
 			return errors.New("nothing is known of what the worker reported")
 		}
 		return nil
