@@ -49,7 +49,7 @@ type Trace struct {
 // was stored, it counts as the time of storing; of a completion, as the time at which its report came.
 type Boundaries struct {
 	IngressAckedAt Instant `json:"ingress_acked_at" doc:"Durably stored."`
-	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery."`
+	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery that is known, or before, where began_exact of that attempt is false."`
 	AcceptedAt     Instant `json:"accepted_at" doc:"There is evidence that the runtime started. Known from reports only."`
 	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result of one of its messages is recorded or reported. An acknowledgement alone is not enough, nor is a record of a version that is none of them."`
 	SentAt         Instant `json:"sent_at" doc:"The receiver accepted the outgoing message. Known from reports only."`

@@ -28,7 +28,7 @@ type TaskRow struct {
 	PublishedAt Instant   `json:"published_at" doc:"Of the newest message."`
 	LastEventAt Instant   `json:"last_event_at"`
 	LastEvent   Text      `json:"last_event" doc:"What happened then, as one of the kinds of events." example:"heartbeat"`
-	CompletedAt Instant   `json:"completed_at"`
+	CompletedAt Instant   `json:"completed_at" doc:"Since when it is completed; null in any other state. When its completion was recorded or reported, the task's own call says."`
 	EndedAt     Instant   `json:"ended_at" doc:"When the state stopped being open."`
 	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: time without a worker, without the current wait." example:"1200"`
 	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: time in the hands of workers, without the current attempt." example:"300000"`
