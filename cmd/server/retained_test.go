@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +11,26 @@ import (
 	"fleetglass/internal/telemetry"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/store/sqlite"
 )
+
+// retainsAllButOne deletes what ended before a time from the store of a program that is not running: two of three tasks.
+func retainsAllButOne(t *testing.T, cfg Config, before time.Time) {
+	t.Helper()
+	store, err := openStore(t.Context(), cfg, &telemetry.Traces{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cutoff := lifecycle.MicrosOf(before)
+	if err := markRetained(t.Context(), store, cutoff); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.Retain(t.Context(), cutoff, cutoff); err != nil || n != 2 {
+		t.Fatalf("retain: %d tasks deleted, %v; want 2", n, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestALateAnswerMakesNoTaskOfWhatRetentionDeleted answers once more, after retention has deleted the tasks: nothing is known of how they ended.
 func TestALateAnswerMakesNoTaskOfWhatRetentionDeleted(t *testing.T) {
@@ -41,21 +58,7 @@ func TestALateAnswerMakesNoTaskOfWhatRetentionDeleted(t *testing.T) {
 	r.dies("given-up-1", "triaged", "")
 	r.end()
 
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := lifecycle.MicrosOf(time.Now())
-	if err := markRetained(t.Context(), store, now); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := store.Retain(t.Context(), now, now); err != nil || n != 2 {
-		t.Fatalf("retain: %d tasks deleted, %v; want 2", n, err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-
+	retainsAllButOne(t, cfg, time.Now())
 	r = start(t, cfg)
 	worker = connectAgent(t, r.AgentsURL())
 	for _, to := range append(answers, held.Reply()) {
@@ -104,20 +107,7 @@ func TestARebuildAfterRetentionInventsNothing(t *testing.T) {
 		kept := r.traced("undecided-1")
 		r.end()
 
-		store, err := openStore(t.Context(), cfg, &telemetry.Traces{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := lifecycle.MicrosOf(time.Now().Add(time.Minute))
-		if err := markRetained(t.Context(), store, now); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := store.Retain(t.Context(), now, now); err != nil || n != 2 {
-			t.Fatalf("retain: %d tasks deleted, %v; want 2", n, err)
-		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		retainsAllButOne(t, cfg, time.Now().Add(time.Minute))
 		for _, rebuilds := range []bool{false, true} {
 			if rebuilds {
 				var out strings.Builder

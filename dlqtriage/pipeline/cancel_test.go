@@ -147,6 +147,26 @@ func TestARetryIsCancelledOrPublished(t *testing.T) {
 	}
 }
 
+// retriesAll asks for a retry of all that died, after a delay, and waits until each is asked for. Somebody must work on operations.
+func (w *world) retriesAll(s *dlqtriage.Operations, after time.Duration) dlqtriage.Operation {
+	w.t.Helper()
+	retry := bulk(dlqtriage.ActionRetry, 0)
+	delay := after.Milliseconds()
+	retry.Params.DelayMS = &delay
+	asked, err := s.Start(w.t.Context(), retry)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.finishedOperation(s, asked.ID)
+}
+
+// undoOf asks to take an operation back.
+func undoOf(o dlqtriage.Operation) dlqtriage.BulkRequest {
+	undo := bulk(dlqtriage.ActionReopen, 0)
+	undo.Selector, undo.Params = dlqtriage.Selector{Operation: o.ID}, dlqtriage.Params{}
+	return undo
+}
+
 // An operation that asked for retries is undone like any other: those that wait are cancelled, what was published stays.
 func TestRetriesOfAnOperationAreCancelledWhereTheyWait(t *testing.T) {
 	t.Parallel()
@@ -158,20 +178,12 @@ func TestRetriesOfAnOperationAreCancelledWhereTheyWait(t *testing.T) {
 	}
 	s := w.operations(nil)
 	w.works(s)
-	retry := bulk(dlqtriage.ActionRetry, 0)
-	long := (2 * time.Hour).Milliseconds()
-	retry.Params.DelayMS = &long
-	asked, err := s.Start(t.Context(), retry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked = w.finishedOperation(s, asked.ID)
+	asked := w.retriesAll(s, 2*time.Hour)
 	if due := asked.LatestDue; due < asked.CreatedAt.Add(2*time.Hour) || !asked.Undoable(due.Add(-time.Minute)) || asked.Undoable(due) {
 		t.Errorf("the last retry is due at %s; undoable a minute before: %v, then: %v", due.Time(), asked.Undoable(due.Add(-time.Minute)), asked.Undoable(due))
 	}
 
-	undo := bulk(dlqtriage.ActionReopen, 0)
-	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	undo := undoOf(asked)
 	undo.Actor, undo.Reason = decision.Actor{Name: "ops", Via: decision.ViaPage}, "the wrong one"
 	if dry, err := s.DryRun(t.Context(), undo); err != nil || dry.Counts.Eligible != entries || dry.Counts.Blocked != 0 {
 		t.Errorf("a dry run: %+v, %v", dry.Counts, err)
@@ -214,21 +226,14 @@ func TestWhatTwoUndosCancelCountsOnce(t *testing.T) {
 		w.dead(fmt.Sprintf("t%02d", i))
 	}
 	s := w.operations(nil)
-	retry := bulk(dlqtriage.ActionRetry, 0)
-	long := (2 * time.Hour).Milliseconds()
-	retry.Params.DelayMS = &long
-	asked, err := s.Start(t.Context(), retry)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stop := w.works(s)
-	asked = w.finishedOperation(s, asked.ID)
+	asked := w.retriesAll(s, 2*time.Hour)
 	stop()
-	undo := bulk(dlqtriage.ActionReopen, 0)
-	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	undo := undoOf(asked)
 	var both [2]dlqtriage.Operation
 	for i := range both {
 		undo.Key = fmt.Sprint("undo", i)
+		var err error
 		if both[i], err = s.Start(t.Context(), undo); err != nil {
 			t.Fatal(err)
 		}
@@ -251,17 +256,9 @@ func TestRetriesOfAnOperationThatWerePublishedStay(t *testing.T) {
 	w.dead("t1")
 	s := w.operations(nil)
 	w.works(s)
-	retry := bulk(dlqtriage.ActionRetry, 0)
-	now := int64(0)
-	retry.Params.DelayMS = &now
-	asked, err := s.Start(t.Context(), retry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked = w.finishedOperation(s, asked.ID)
+	asked := w.retriesAll(s, 0)
 	w.sentOnce("t1", w.ended(asked.Items[0].Action))
-	undo := bulk(dlqtriage.ActionReopen, 0)
-	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	undo := undoOf(asked)
 	dry, err := s.DryRun(t.Context(), undo)
 	if err != nil || dry.Counts.Blocked != 1 {
 		t.Errorf("a dry run: %+v, %v", dry.Counts, err)
