@@ -17,7 +17,7 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		ok = least == most
 	}
 	if !ok {
-		return a.counted(v, c, f)
+		return nil
 	}
 	open, redelivered := a.open(c), c.Redelivered > a.dead
 	moved := moves{others: a.nonDelivery, known: v.captured(c.DeliveredAt) && v.Drained >= c.DeliveredAt.Add(movedLag)}
@@ -30,54 +30,8 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		if i := a.dueAlone(c, f); i >= 0 {
 			return ownAll(v, c, f.messages[i], a.own[i], open, moved)
 		}
-		return a.counted(v, c, f)
 	}
 	return nil
-}
-
-// counted says how many of the open deliveries each message in hand had, where what all others can have had leaves one number. Which of them were its own is not
-// known.
-func (a accounts) counted(v view, c Consumer, f inFlight) (events []lifecycle.Event) {
-	if !c.DeliveredAt.Known() || v.unread(c) {
-		return nil
-	}
-	open, allLeast, allMost := len(a.open(c)), 0, 0
-	for _, m := range f.others {
-		allLeast += leastUnseen(c, m)
-		allMost += int(mostOpen(c, m) - evidenceOf(m, c).open(c))
-	}
-	least, most := make([]int, len(f.messages)), make([]int, len(f.messages))
-	for i, m := range f.messages {
-		least[i] = max(0, max(1, m.CurrentAttempt())-len(a.own[i]))
-		most[i] = mostUnseen(c, m, a.own[i], c.DeliveredAt)
-		allLeast, allMost = allLeast+least[i], allMost+most[i]
-	}
-	for i, m := range f.messages {
-		had := max(least[i], open-(allMost-most[i]))
-		if had != min(most[i], open-(allLeast-least[i])) {
-			continue
-		}
-		for n := m.CurrentAttempt() + 1; n <= len(a.own[i])+had; n++ {
-			e := newEvent(lifecycle.Delivered, m, &c, c.DeliveredAt, uint64(n))
-			e.Attempt = n
-			events = append(events, e)
-		}
-	}
-	return events
-}
-
-// leastUnseen is how many of the open deliveries were of a message that is not in hand, although no line tells which: it had so many attempts, and the first of
-// them is one of the open ones.
-func leastUnseen(c Consumer, m lifecycle.MessageFacts) int {
-	lines := evidenceOf(m, c)
-	first := c.FloorCSeq == 0
-	for cseq, n := range lines {
-		first = first || n == 1 && cseq > c.FloorCSeq
-	}
-	if !first {
-		return 0
-	}
-	return max(0, m.CurrentAttempt()-len(lines))
 }
 
 // dueAlone is the only message in hand that the broker can have delivered again; negative where several can.
