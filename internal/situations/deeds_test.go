@@ -104,22 +104,25 @@ func (w *life) owned(m *mail, by string, a seenAttempt) error {
 	return nil
 }
 
-// leaseTold holds when the deadline of a lease agrees with when the last worker of its consumer got the message, and with the heartbeats for it.
+// leaseTold holds when the deadline of a lease agrees with when workers of its consumer got the message, and with the heartbeats for it.
 func (w *life) leaseTold(m *mail, said *seenMessage) error {
 	l := said.Lease
 	if l == nil || l.DeadlineAt == nil || w.renewed || *withForgery {
 		return nil
 	}
-	var last *deed
+	var named, last *deed // The delivery that the lease names, and the last one: a later one may not be known (docs/situations.md).
 	for _, d := range m.deeds {
 		if d.by == l.Consumer && (last == nil || d.n > last.n) {
 			last = d
 		}
+		if d.by == l.Consumer && l.Attempt != nil && d.n == *l.Attempt {
+			named = d
+		}
 	}
 	switch {
 	case last == nil || w.empty > 0: // A later delivery may have reached nobody.
-	case !last.asked.IsZero() && l.DeadlineAt.Before(last.asked.Add(shortestWait-deedSlack)):
-		return fmt.Errorf("its worker asked at %s, and no wait is so short", last.asked)
+	case named != nil && !named.asked.IsZero() && l.DeadlineAt.Before(named.asked.Add(shortestWait-deedSlack)):
+		return fmt.Errorf("its worker asked at %s, and no wait is so short", named.asked)
 	case !l.AtLatest && l.DeadlineAt.After(latestOf(last.got, m.beatAt).Add(longestWait+deedSlack)):
 		return fmt.Errorf("its worker had it at %s, the last heartbeat was at %s, and no wait is so long", last.got, m.beatAt)
 	}
