@@ -55,6 +55,28 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	return b
 }
 
+// toldAt is when the work of the message was first said to be done, whether this message did it or not; zero where nobody said so.
+func (b *bound) toldAt() Micros {
+	at := earliest(b.recordedAt, b.coveredAt)
+	for i := range b.reports {
+		at = earliest(at, b.reports[i].CompletedAt)
+	}
+	return at
+}
+
+// RecordedMessage is the message that the task's earliest record ([TaskFacts.Completion]) completes; zero where it completes none, or it cannot be told which.
+func (t *TaskFacts) RecordedMessage() MessageKey {
+	copies := t.distinctCopies()
+	for _, c := range t.Completed {
+		if first := t.Completion; first != nil && c.Key == first.Key && c.At == first.At {
+			if i := t.completes(c, copies); i >= 0 {
+				return copies[i].Key
+			}
+		}
+	}
+	return MessageKey{}
+}
+
 // RecordNames reports whether a record completes the message and names its sequence, which only somebody knows that was given the message: a broker that is killed,
 // or whose disk is full, forgets its last deliveries.
 func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
@@ -99,9 +121,14 @@ func (m *MessageFacts) surelyThere(at Micros) bool {
 	return !m.VanishedAt.Known() || (m.goneUnexplained() && at <= m.goneBy()) || at.Add(bindingSlack) <= m.VanishedAt
 }
 
+// distinctCopies lists each message of the task once.
+func (t *TaskFacts) distinctCopies() []DeliveryCopy {
+	return slices.CompactFunc(slices.Clone(t.Copies), func(a, b DeliveryCopy) bool { return a.Key == b.Key })
+}
+
 // copiesWith lists each message of the task once, m included.
 func (t *TaskFacts) copiesWith(m *MessageFacts) []DeliveryCopy {
-	out := slices.CompactFunc(slices.Clone(t.Copies), func(a, b DeliveryCopy) bool { return a.Key == b.Key })
+	out := t.distinctCopies()
 	if !slices.ContainsFunc(out, func(c DeliveryCopy) bool { return c.Key == m.Key }) {
 		out = append(out, copiesOf(m, Verdict{})[0])
 	}

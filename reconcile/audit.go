@@ -147,7 +147,7 @@ func orphanCompletion(t lifecycle.TaskFacts) (at lifecycle.Micros, agent, how st
 func (a *Audit) recorded(m AuditedMessage, j judgement) {
 	keeping := a.agent(m.Message.Agent)
 	switch {
-	case j.completedAt.Known():
+	case j.told:
 		keeping.keeps = true
 	case j.acked && a.settled(lastAt(m.OpenMessage)):
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
@@ -157,8 +157,12 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 		keeping.acked.add(discrepancyOf(m.OpenMessage, j))
 	}
 	if m.RecordGone {
-		j.why = recordGoneWhy
-		a.note(RecordMissing, discrepancyOf(m.OpenMessage, j))
+		d := discrepancyOf(m.OpenMessage, j)
+		d.Why = recordGoneWhy
+		if of := m.Task.RecordedMessage(); of != d.Message {
+			d.Message, d.State = of, ""
+		}
+		a.note(RecordMissing, d)
 	}
 }
 

@@ -95,6 +95,8 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"in a worker's hands", stored + "delivered 1s seq=1 n=1 exact", "in flight 1"},
 		{"acked without a record", stored + "acked 2s seq=1 n=1" + keeps, "completed 2; acked_not_recorded: T"},
 		{"acked without a record a moment ago", stored + "acked 59m30s seq=1 n=1" + keeps, "completed 2"},
+		{"acked as another message of its key was recorded", stored + "acked 2s seq=1 n=1\ncompletion_recorded 1s task=T\npublished 10s seq=2 task=T\nacked 12s seq=2 n=1", "completed 2"},
+		{"recorded, removed, then acked", stored + "delivered 1s seq=1 n=1 exact\ncompletion_recorded 2s task=T\nvanished 3s seq=1 removal=operator\nacked 4s seq=1 n=1" + keeps, "completed 2"},
 		{"an agent that keeps none", stored + "acked 2s seq=1 n=1", "completed 1; no records: marketing 1"},
 		{"recorded, not acked", stored + "completion_recorded 2s task=T", "in flight 1; completed_not_acked: T"},
 		{"recorded a moment ago", stored + "completion_recorded 59m30s task=T", "in flight 1"},
@@ -109,6 +111,8 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"exhausted", stored + "max_deliveries 1m seq=1", "exhausted 1; exhausted_outside_dlq: T"},
 		{"exhausted a moment ago", stored + "max_deliveries 59m30s seq=1", "exhausted 1"},
 		{"exhausted and aged", stored + "max_deliveries 1m seq=1\nvanished 10m seq=1 reason=aged", "exhausted 1; exhausted_outside_dlq: T"},
+		{"exhausted and discarded before it had an entry", stored + "max_deliveries 1m seq=1\ntriaged 2m seq=1 outcome=discarded", "exhausted 1"},
+		{"terminated and discarded before it had an entry", stored + "terminated 3s seq=1 n=1\ntriaged 2m seq=1 outcome=discarded", "terminated 1"},
 		{"terminated by its worker", stored + "terminated 3s seq=1 n=1 reason=impossible", "terminated 1"},
 		{"deleted by hand in a worker's hands", stored + "term_confirmed 3s seq=1 n=1 reason=Unacknowledged+message+was+deleted", "unexplained 1; outcome_unexplained: T"},
 		{"aged in a worker's hands", stored + "term_confirmed 10m seq=1 n=1 reason=Unacknowledged+message+was+deleted", "expired 1; expired: T"},
@@ -242,6 +246,28 @@ func TestAMissingRecordIsNamedOnceForItsTask(t *testing.T) {
 	a.Message(AuditedMessage{OpenMessage: m.messages[0], RecordGone: true})
 	if got, want := brief(a.Report()), "completed 1; record_missing: T"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAMissingRecordIsThatOfTheMessageWhichItCompleted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, events string
+		want         uint64
+	}{
+		{"of an older message", "published 0s seq=1 task=T\nacked 2s seq=1 n=1\ncompletion_recorded 1s task=T\npublished 10s seq=2 task=T", 1},
+		{"of none that is known", "published 0s seq=1 task=T key=T-1\ncompletion_recorded 5s task=T key=T-2", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, m := NewAudit(auditConfig(2, nil)), foldLines(t, c.events)
+			a.Message(AuditedMessage{OpenMessage: m.messages[len(m.messages)-1], RecordGone: true})
+			r := a.Report()
+			rows := r.List(RecordMissing).Rows
+			if len(rows) != 1 || rows[0].TaskID != "T" || rows[0].Message.Seq != c.want {
+				t.Errorf("rows %+v, want one of message %d", rows, c.want)
+			}
+		})
 	}
 }
 

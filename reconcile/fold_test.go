@@ -88,6 +88,10 @@ func setField(e *lifecycle.Event, name, value string) (err error) {
 		e.Attempt, err = strconv.Atoi(value)
 	case "task":
 		e.TaskID = value
+	case "key":
+		e.Detail.IdempotencyKey = value
+	case "outcome":
+		e.Detail.Outcome, e.Detail.Revision = lifecycle.Outcome(value), 1
 	case "removal":
 		e.Detail.Removal = lifecycle.Removal(value)
 	case "undelivered":

@@ -47,13 +47,14 @@ type judgement struct {
 	why         string
 	state       lifecycle.State
 	completedAt lifecycle.Micros // Completion by record or report.
+	told        bool             // A record or a report says that its work is done, by this message or not.
 	acked       bool             // Completed by an acknowledgement.
 }
 
 // judge gives every message exactly one term, and at most one discrepancy that is about the message itself.
 func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 	v, ends := lifecycle.JudgeEndings(m.Message, m.Task)
-	j := judgement{state: v.State, completedAt: ends.CompletedAt, acked: ends.AckedAt.Known() && v.State == lifecycle.StateCompleted}
+	j := judgement{state: v.State, completedAt: ends.CompletedAt, told: ends.ToldAt.Known(), acked: ends.AckedAt.Known() && v.State == lifecycle.StateCompleted}
 	switch {
 	case v.State == lifecycle.StateCompleted:
 		j.term = termCompleted
@@ -62,7 +63,10 @@ func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 		a.judgeOpen(s, m, v, &j)
 	case v.State == lifecycle.StateDeadLettered || v.State == lifecycle.StateTriaged:
 		j.term = termInDLQ
-		if v.Death.State.Abandoned() { // Somebody decided about it before it had an entry.
+		switch v.Death.State { // Somebody decided about it before it had an entry.
+		case lifecycle.StateTerminated:
+			j.term = termTerminated
+		case lifecycle.StateExhausted:
 			j.term = termExhausted
 		}
 	case v.State == lifecycle.StateTerminated:
