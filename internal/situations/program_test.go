@@ -159,9 +159,14 @@ var errAbsent = fmt.Errorf("not known")
 
 // ask gets a JSON answer. It errors with [errAbsent] on 404. A body that comes with 503 is read too: /readyz sends it.
 func (g *glass) ask(ctx context.Context, path string, into any) error {
+	return g.call(ctx, http.MethodGet, path, into)
+}
+
+// call makes a call without a body.
+func (g *glass) call(ctx context.Context, method, path string, into any) error {
 	g.up.RLock()
 	defer g.up.RUnlock()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.base+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, g.base+path, nil)
 	if err != nil {
 		return err
 	}
@@ -175,7 +180,7 @@ func (g *glass) ask(ctx context.Context, path string, into any) error {
 		return err
 	}
 	switch response.StatusCode {
-	case http.StatusOK, http.StatusServiceUnavailable:
+	case http.StatusOK, http.StatusAccepted, http.StatusServiceUnavailable:
 		return json.Unmarshal(text, into)
 	case http.StatusNotFound:
 		return errAbsent

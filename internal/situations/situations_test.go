@@ -173,6 +173,9 @@ func playScenes(t *testing.T, m mode, scenes []*scene) {
 				}
 				s.each(func(p *player, g *glass) { p.judge(g) })
 			}
+			if s.judge != nil {
+				s.judge(s.world.glass)
+			}
 		})
 	}
 	all.Wait()
@@ -183,6 +186,7 @@ type scene struct {
 	mode    mode
 	world   *world
 	players []*player
+	judge   func(*glass) // Optional. Asks about all rows together, once each was judged.
 }
 
 // prepare gives every row a connection of its own, and starts Fleetglass where it is to watch.

@@ -98,6 +98,11 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 		if s == nil {
 			s = &scene{mode: m, world: newWorld(t, l)}
 			scenes[l.name], unheard[l.name] = s, &atomic.Bool{}
+			s.judge = func(g *glass) {
+				if err := balances(t.Context(), g, s.players, lives); err != nil {
+					t.Errorf("worlds on %s, %s: %v", l.name, m, err)
+				}
+			}
 		}
 		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, sayings: map[string]int{}, repeats: map[string]int{}, keyed: map[string]int{}, swallowed: map[string]int{}}
 		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
