@@ -1,11 +1,15 @@
 package fleet
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Identity is what one part of Fleetglass, or an agent, may do on the broker, and nothing else. Both lists are complete: an identity without
 // a list would be allowed everything.
 type Identity struct {
 	Name      string   // "observer", "mover", "retry", "release", "agent" or "operator".
+	User      string   // The name of its user on the broker, such as "fleetglass-observer" or "cto".
 	Purpose   string   // One sentence.
 	Publish   []string // Subjects it may publish to.
 	Subscribe []string // Subjects it may subscribe to.
@@ -19,6 +23,9 @@ func agentInbox(agent string) string { return "_INBOX_" + agent }
 
 // templateAgent stands for the name of an agent.
 const templateAgent = "AGENT"
+
+// identityAgent is the name of an agent's identity.
+const identityAgent = "agent"
 
 // Permissions is the least privilege of each identity; the agent is a template, for an agent called AGENT. The durables and the probe are the
 // operator's: see [Reader]. One Fleetglass among several that does not decide has no identity to change the fleet with.
@@ -54,11 +61,23 @@ func (s Streams) Permissions() []Identity {
 			Subscribe: []string{inbox, rawPrefix + "." + probeAgent + ".probe"},
 		},
 	}
+	for i := range all {
+		switch id := &all[i]; id.Name {
+		case identityAgent:
+		case "operator":
+			id.User = ReaderPrefix + "-" + id.Name // One operator provisions for every Fleetglass of the fleet.
+		default:
+			id.User = s.user() + "-" + id.Name
+		}
+	}
 	if s.decides() {
 		return all
 	}
 	return slices.DeleteFunc(all, func(id Identity) bool { return slices.Contains([]string{"mover", "retry", "release"}, id.Name) })
 }
+
+// user is the name of the user that one Fleetglass runs with: several of one fleet live on one broker.
+func (s Streams) user() string { return cmp.Or(s.By, ReaderPrefix) }
 
 // AgentPermissions is what an agent needs: it sends tasks to others, works through its own consumer, keeps records and reports about
 // its own work. It can send nothing that only the broker sends: no captured line, no advisory, no acknowledgement of another's work. Its
@@ -67,7 +86,7 @@ func (s Streams) AgentPermissions(agent string) Identity {
 	c := s.Contract
 	worker := WorkerName(agent)
 	return Identity{
-		Name: "agent", Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports. Its connection has the inbox prefix " + agentInbox(agent) + ".",
+		Name: identityAgent, User: agent, Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports. Its connection has the inbox prefix " + agentInbox(agent) + ".",
 		Publish: append([]string{
 			c.TaskSubjects(), c.Prefix + ".lifecycle." + agent + ".>", "$KV." + BucketIdempotency + ".>", c.api("INFO"),
 			c.api("STREAM.INFO." + recordsStream), c.api("DIRECT.GET." + recordsStream + ".>"), c.api("STREAM.MSG.GET." + recordsStream),

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -80,9 +81,54 @@ func TestOneUserMayDoWhatSeveralIdentitiesMay(t *testing.T) {
 	}
 }
 
+// The users of one broker are written into one file, which refuses a name that comes twice.
+func TestUsersThatArePrintedApartLiveOnOneBroker(t *testing.T) {
+	js := plainServer(t, "")
+	var users strings.Builder
+	for reader, names := range map[string][]string{"": {"observer", "agent:cto", "agent:content-writer"}, "staging": {"observer"}} {
+		plan, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: fleet.NewContract(""), Readers: true, By: fleet.DurablePrefix(reader)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			user, err := plan.JointPermissions([]string{name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			users.WriteString(user.UserText())
+		}
+	}
+	for _, found := range regexp.MustCompile(`\$([^ ,]+_PASSWORD)`).FindAllStringSubmatch(users.String(), -1) {
+		if strings.Trim(found[1], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+			t.Errorf("no shell can set the variable %s", found[1])
+		}
+		t.Setenv(found[1], "chosen-for-"+found[1])
+	}
+	o, err := readConfig(users.String())
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, users.String())
+	}
+	passwords := map[string]string{}
+	for _, u := range o.Users {
+		passwords[u.Username] = u.Password
+	}
+	want := map[string]string{
+		"fleetglass": "chosen-for-FLEETGLASS_PASSWORD", "fleetglass-staging": "chosen-for-FLEETGLASS_STAGING_PASSWORD",
+		"cto": "chosen-for-CTO_PASSWORD", "content-writer": "chosen-for-CONTENT_WRITER_PASSWORD",
+	}
+	if !maps.Equal(passwords, want) {
+		t.Errorf("users %v, want %v", passwords, want)
+	}
+	for _, u := range o.Users {
+		if u.Username == "content-writer" && !slices.Contains(u.Permissions.Publish.Allow, "$JS.API.CONSUMER.MSG.NEXT.TASKS.content-writer-task-worker") {
+			t.Errorf("it may not take its own tasks: %v", u.Permissions.Publish.Allow)
+		}
+	}
+}
+
 func TestAnIdentityThatDoesNotExistIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"writer", "agent"} {
+	for _, name := range []string{"writer", "agent", "agent:", "agent:two words", "agent:a.b", "agent:cto"} {
 		if user, err := printedPlan(t).JointPermissions([]string{"observer", name}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, %v", name, user, err)
 		}
@@ -139,14 +185,14 @@ func TestAShellRunsThePrintedCommandOfNSC(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, script)
 	}
-	want := []string{"edit", "signing-key", "--sk", "AKEY", "--role", "fleetglass"}
+	want := []string{"edit", "signing-key", "--sk", "AKEY", "--role", id.User}
 	for _, s := range id.Publish {
 		want = append(want, "--allow-pub", s)
 	}
 	for _, s := range id.Subscribe {
 		want = append(want, "--allow-sub", s)
 	}
-	want = append(want, "add", "user", "--name", "fleetglass", "--private-key", "fleetglass")
+	want = append(want, "add", "user", "--name", id.User, "--private-key", id.User)
 	if got := strings.Split(strings.TrimSpace(string(out)), "\n"); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

@@ -45,7 +45,7 @@ type Plan struct {
 	Advice      []Advice    // On the broker's version, and on consumers of the fleet, which are never touched.
 	SelfImport  SelfImport  // Whether publish attempts reach OBS_RAW.
 	Permissions []Identity  // Least privilege for each part of Fleetglass.
-	contract    Contract    //
+	streams     Streams     //
 	api         *managerAPI //
 }
 
@@ -84,7 +84,7 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	}
 	s.deduping = level < levelUndeduped
 	s.Others = s.Contract.others(existing)
-	p := &Plan{contract: s.Contract, api: api, Permissions: s.Permissions()}
+	p := &Plan{streams: s, api: api, Permissions: s.Permissions()}
 	for _, wanted := range s.Configs() {
 		c, err := planStream(wanted, existing, s)
 		if err != nil {
@@ -182,7 +182,7 @@ func (p *Plan) applyReaders(ctx context.Context) error {
 			}
 			after[r.Stream] = read
 		}
-		if err := p.api.createReader(ctx, r, p.contract, after[r.Stream]); err != nil {
+		if err := p.api.createReader(ctx, r, p.streams.Contract, after[r.Stream]); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func (p *Plan) String() string {
 	for _, r := range p.Surplus {
 		fmt.Fprintf(&b, "- delete durable %s of %s, once what it did not read is handed over\n", r.Durable(), r.Stream)
 	}
-	p.SelfImport.print(&b, p.contract)
+	p.SelfImport.print(&b, p.streams.Contract)
 	for _, a := range p.Advice {
 		fmt.Fprintf(&b, "advice: %s\n  %s\n  %s\n", a.Object, a.Why, a.Command)
 	}
@@ -75,23 +75,25 @@ func (s SelfImport) print(b *strings.Builder, c Contract) {
 func (p *Plan) PermissionsText() string {
 	var b strings.Builder
 	for _, id := range p.Permissions {
-		fmt.Fprintf(&b, "# %s: %s\n", id.Name, id.Purpose)
-		if id.Name == "agent" {
-			printUser(&b, templateAgent, id)
-			continue
-		}
-		printUser(&b, "fleetglass-"+id.Name, id)
+		fmt.Fprintf(&b, "# %s\n", id.title())
+		printUser(&b, id)
 	}
 	return b.String()
 }
 
-// JointPermissions are those of one user that may do what each of these identities may.
+// JointPermissions are those of one user that may do what each of these identities may. An agent is named as "agent:cto", alone: its user
+// is its own, and has a name of letters, digits, - and _. An identity that does not exist is an error.
 func (p *Plan) JointPermissions(names []string) (Identity, error) {
-	joint := Identity{Name: strings.Join(names, ", ")}
+	if len(names) == 1 {
+		if agent, is := strings.CutPrefix(names[0], identityAgent+":"); is && printableUser(agent) {
+			return p.streams.AgentPermissions(agent), nil
+		}
+	}
+	joint := Identity{Name: strings.Join(names, ", "), User: p.streams.user()}
 	for _, name := range names {
 		at := slices.IndexFunc(p.Permissions, func(id Identity) bool { return id.Name == name })
-		if at < 0 || name == "agent" {
-			return joint, fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s", name, strings.Join(p.identities(), ", "))
+		if at < 0 || name == identityAgent {
+			return joint, fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s; or give one agent alone, such as agent:cto", name, strings.Join(p.identities(), ", "))
 		}
 		joint.Publish = appendNew(joint.Publish, p.Permissions[at].Publish)
 		joint.Subscribe = appendNew(joint.Subscribe, p.Permissions[at].Subscribe)
@@ -99,38 +101,52 @@ func (p *Plan) JointPermissions(names []string) (Identity, error) {
 	return joint, nil
 }
 
-// UserText prints a user, "fleetglass", of this identity in the syntax of nats-server.
+// UserText prints the user of this identity in the syntax of nats-server.
 func (id Identity) UserText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", id.Name)
-	printUser(&b, "fleetglass", id)
+	fmt.Fprintf(&b, "# %s\n", id.title())
+	printUser(&b, id)
 	return b.String()
 }
 
-// CommandText prints the commands of the tool nsc that make a user, "fleetglass", of this identity, where accounts are JWTs. The permissions are those of
+// CommandText prints the commands of the tool nsc that make the user of this identity, where accounts are JWTs. The permissions are those of
 // a signing key: in the user's own JWT they are longer than what a broker takes from a client that connects.
 func (id Identity) CommandText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n: \"${SIGNING_KEY:?make one with nsc edit account --sk generate, which prints it}\"\n", id.Name)
-	b.WriteString("nsc edit signing-key --sk \"$SIGNING_KEY\" --role fleetglass")
+	fmt.Fprintf(&b, "# %s\n: \"${SIGNING_KEY:?make one with nsc edit account --sk generate, which prints it}\"\n", id.title())
+	fmt.Fprintf(&b, "nsc edit signing-key --sk \"$SIGNING_KEY\" --role %s", id.User)
 	for _, s := range id.Publish {
 		fmt.Fprintf(&b, " \\\n  --allow-pub '%s'", s)
 	}
 	for _, s := range id.Subscribe {
 		fmt.Fprintf(&b, " \\\n  --allow-sub '%s'", s)
 	}
-	b.WriteString("\nnsc add user --name fleetglass --private-key fleetglass\n")
+	fmt.Fprintf(&b, "\nnsc add user --name %s --private-key %s\n", id.User, id.User)
 	return b.String()
+}
+
+// title heads what is printed of one user.
+func (id Identity) title() string {
+	if id.Purpose == "" {
+		return id.Name
+	}
+	return id.Name + ": " + id.Purpose
 }
 
 // identities are the names of those that one user may join.
 func (p *Plan) identities() (names []string) {
 	for _, id := range p.Permissions {
-		if id.Name != "agent" {
+		if id.Name != identityAgent {
 			names = append(names, id.Name)
 		}
 	}
 	return names
+}
+
+// printableUser reports whether a name can stand in the broker's configuration, in a command and in the name of a variable as it is.
+func printableUser(name string) bool {
+	letters := "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return name != "" && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"0123456789-_") == ""
 }
 
 func appendNew(all, more []string) []string {
@@ -142,9 +158,9 @@ func appendNew(all, more []string) []string {
 	return all
 }
 
-func printUser(b *strings.Builder, user string, id Identity) {
-	variable := strings.ToUpper(strings.ReplaceAll(user, "-", "_")) + "_PASSWORD"
-	fmt.Fprintf(b, "{ user: %s, password: $%s, permissions: {\n", user, variable)
+func printUser(b *strings.Builder, id Identity) {
+	variable := strings.ToUpper(strings.ReplaceAll(id.User, "-", "_")) + "_PASSWORD"
+	fmt.Fprintf(b, "{ user: %s, password: $%s, permissions: {\n", id.User, variable)
 	printSubjects(b, "publish", id.Publish)
 	printSubjects(b, "subscribe", id.Subscribe)
 	b.WriteString("} }\n")
