@@ -220,6 +220,9 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 			return found(LayerExecution, "The agent reports work in an attempt that began after completion.")
 		}
 	case t.completedWithin(c):
+		if !leaked && !t.recordedBefore(c.After) {
+			return found(LayerUnknown, "Completion was reported before this attempt began, and recorded in it: whether it did the work again is not known.")
+		}
 	case !surely:
 		return found(LayerUnknown, "Whether completion was recorded before this attempt began, or by it, cannot be told.")
 	case c.Worked:
@@ -238,7 +241,12 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 
 // completedBefore reports whether a completion is known strictly before at, by others than the acknowledged attempt.
 func (t *TaskFacts) completedBefore(c DeliveryCopy, at Micros) bool {
-	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < at }) || t.reportedBefore(c, at)
+	return t.recordedBefore(at) || t.reportedBefore(c, at)
+}
+
+// recordedBefore reports whether a record of a completion came before at.
+func (t *TaskFacts) recordedBefore(at Micros) bool {
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < at })
 }
 
 // reportedBefore reports whether a report of a completion came before at, of another attempt than the acknowledged one: what an agent says of the time may be wrong.
@@ -259,10 +267,10 @@ func (t *TaskFacts) surelyBegun(c DeliveryCopy) Micros {
 
 // completedSurelyBefore reports whether a completion came surely before the acknowledged attempt began.
 func (t *TaskFacts) completedSurelyBefore(c DeliveryCopy, records Micros) bool {
-	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records }) || t.reportedBefore(c, c.Surely)
+	return t.recordedBefore(records) || t.reportedBefore(c, c.Surely)
 }
 
-// completedWithin reports whether a completion was recorded while the acknowledged attempt ran: it is counted as a leak already.
+// completedWithin reports whether a completion was recorded while the acknowledged attempt ran: after an earlier record it is counted as a leak already.
 func (t *TaskFacts) completedWithin(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= c.After && d.At <= c.AckedAt })
 }
