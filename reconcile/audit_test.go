@@ -118,6 +118,7 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"aged in a worker's hands", stored + "term_confirmed 10m seq=1 n=1 reason=Unacknowledged+message+was+deleted", "expired 1; expired: T"},
 		{"missed by the broker", stored + "term_confirmed 10m seq=1 n=1 reason=Message+deleted+by+stream+limits", "unexplained 1; outcome_unexplained: T"},
 		{"aged", stored + "vanished 10m seq=1 reason=aged", "expired 1; expired: T"},
+		{"passed over by its consumer", stored + "delivered 1s seq=1 n=1 exact\nstranded 2s seq=1 n=1", "unexplained 1; outcome_unexplained: T"},
 		{"gone", stored + "vanished 1m seq=1 reason=unknown", "unexplained 1; outcome_unexplained: T"},
 		{"discarded by limits", stored + "vanished 1m seq=1 reason=discarded+by+limits", "unexplained 1; outcome_unexplained: T"},
 		{"removed by an operator before delivery", stored + "vanished 1m seq=1 removal=operator undelivered", "terminated 1"},
@@ -144,6 +145,9 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 				for _, d := range l.Rows {
 					if !strings.HasSuffix(d.Why, ".") {
 						t.Errorf("%s of %s is not explained: %q", l.Kind, d.TaskID, d.Why)
+					}
+					if strings.Contains(d.Why, "none proves that the stream stored it") && strings.Contains(c.events, "published") {
+						t.Errorf("%s of %s: %q, by %s", l.Kind, d.TaskID, d.Why, c.events)
 					}
 				}
 			}

@@ -20,7 +20,7 @@ var discrepancyTexts = map[DiscrepancyKind]discrepancyText{
 		"Until the record is back a redelivery runs the task again. Find out who deletes records, and write this one again.",
 	},
 	OutcomeUnexplained: {
-		"Outcome not known", "The message left the stream, or never showed in it, and nothing seen says what became of it.",
+		"Outcome not known", "The message left the stream, never showed in it, or lies there with no consumer to deliver it, and nothing seen says what became of it.",
 		"Check whether the task's effect exists before you publish it again. A gap in capture at that time is the usual cause.",
 	},
 	NeverSeen: {
