@@ -154,7 +154,7 @@ func (w *life) findingsTold(r reconciliation, s story) error {
 					continue
 				}
 				s.task = m.task
-				if why := w.impossible(list.Kind, m, s.messageAt(m.letter)); why != "" {
+				if why := w.impossible(list.Kind, row.Why, m, s.messageAt(m.letter)); why != "" {
 					return fmt.Errorf("the reconciliation lists %s:%d as %s (%s), and %s", m.stream, m.seq, list.Kind, row.Why, why)
 				}
 			}
@@ -180,7 +180,7 @@ func (f finding) about(m *mail) bool {
 }
 
 // impossible is why a message cannot be in a list; empty where it can.
-func (w *life) impossible(kind string, m *mail, said *seenMessage) string {
+func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 	recorded := m.recorded || m.late || m.reported
 	queue := len(w.land.streams) == 1 && w.land.name != "interest"
 	switch {
@@ -202,8 +202,10 @@ func (w *life) impossible(kind string, m *mail, said *seenMessage) string {
 		return "no age removed it"
 	case kind == "held_though_settled" && (m.gone || !queue):
 		return "its stream does not hold it"
-	case kind == "outcome_unexplained" && !m.gone:
+	case kind == "outcome_unexplained" && !m.gone && (said == nil || said.State != "outcome_unknown"):
 		return "it is in its stream"
+	case kind == "outcome_unexplained" && said != nil && strings.Contains(why, "none proves that the stream stored it"):
+		return "its stream stored it"
 	}
 	return ""
 }

@@ -159,7 +159,7 @@ func (w *life) agrees(s story) error {
 			return fmt.Errorf("no worker can be given %s:%d as things are, and the answers say that the next free one is: %s", m.stream, m.seq, words)
 		}
 	}
-	return w.figuresTold(s)
+	return errors.Join(w.figuresTold(s), w.deadTold(s))
 }
 
 // inTheEnd is what a message must not be called when everything was looked at.
