@@ -79,7 +79,7 @@ func check(records []Record, files []File) error {
 			return fmt.Errorf("%w: it has migration %d %s, this program knows %d migrations; use the newer program", ErrNewer, r.Number, r.Name, len(files))
 		}
 		if r.Checksum != files[i].Checksum {
-			return fmt.Errorf("%w: %d %s", ErrChanged, r.Number, r.Name)
+			return fmt.Errorf("%w: %d %s; go on with the program that wrote this database, or begin with an empty one", ErrChanged, r.Number, r.Name)
 		}
 	}
 	return nil

@@ -130,8 +130,9 @@ func TestRunRefusesAnEditedMigration(t *testing.T) {
 	if _, err := migrate.Run(t.Context(), d, read(t, map[string]string{"0001_a.sql": first})); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := migrate.Run(t.Context(), d, read(t, map[string]string{"0001_a.sql": second})); !errors.Is(err, migrate.ErrChanged) {
-		t.Errorf("got %v, want ErrChanged", err)
+	_, err := migrate.Run(t.Context(), d, read(t, map[string]string{"0001_a.sql": second}))
+	if !errors.Is(err, migrate.ErrChanged) || !strings.Contains(err.Error(), "1 a; go on with the program that wrote this database, or begin with an empty one") {
+		t.Errorf("got %v, want ErrChanged that says what to do", err)
 	}
 }
 
