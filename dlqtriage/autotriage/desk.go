@@ -80,7 +80,7 @@ func (d *Desk) look(ctx context.Context) error {
 
 // handle decides about an entry, or tells of it, once. A person's decision that was taken back stays a person's matter.
 func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
-	if d.seen[e.ID] == e.FailedAt || e.DecidedAt.Known() || !d.ready(e) || !d.cfg.escalates() && d.over.budget(e.Agent) != "" {
+	if d.seen[e.ID] == e.FailedAt || !undecided(e) || !d.ready(e) || !d.cfg.escalates() && d.over.budget(e.Agent) != "" {
 		return nil
 	}
 	told, err := d.told(ctx, e)
@@ -100,24 +100,32 @@ func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
 func (d *Desk) judge(ctx context.Context, e dlqtriage.Entry) (waits bool, err error) {
 	left, err := d.decide(ctx, e)
 	switch {
-	case err != nil || left.why == "":
-		return false, err
+	case err != nil || left.changed || left.why == "":
+		return left.changed, err
 	case !d.cfg.escalates():
 		return left.overBudget, nil
 	case d.own(e):
 		return false, nil
 	}
-	if now, err := d.cfg.Store.Entry(ctx, e.ID); err != nil || !now.Open() {
-		return false, err // Another replica decided since the list was read: that is why the plan is blocked.
+	now, err := d.cfg.Store.Entry(ctx, e.ID)
+	if errors.Is(err, lifecycle.ErrNotFound) || err == nil && !undecided(now) {
+		return false, nil // Somebody decided since the list was read: that is why the plan is blocked.
+	}
+	if err != nil {
+		return false, err
 	}
 	return false, d.escalate(ctx, e, left.why)
 }
 
-// left is an entry about which the desk does not decide. The zero value is one about which it has decided.
+// left is an entry about which the desk does not decide. The zero value is one about which there is nothing to decide any more.
 type left struct {
 	why        string
 	overBudget bool
+	changed    bool // Somebody decides about it just now: it is looked at again.
 }
+
+// undecided reports whether nobody has decided about an entry. A decision that was taken back stays its actor's matter.
+func undecided(e dlqtriage.Entry) bool { return e.Open() && !e.DecidedAt.Known() }
 
 // ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class. What nobody has looked at
 // waits as long as somebody looks, also behind a backlog that outlasts the patience: nothing says yet that it has no class.
@@ -131,7 +139,8 @@ func (d *Desk) ready(e dlqtriage.Entry) bool {
 // own reports whether the entry is an escalation that died itself: to tell of it would go round for ever.
 func (d *Desk) own(e dlqtriage.Entry) bool { return d.cfg.Subject != "" && e.Subject == d.cfg.Subject }
 
-// decide applies the plan of an entry where the policy allows it. Where it does not, it says why.
+// decide applies the plan of an entry where the policy allows it. Where it does not, it says why. It goes by the entry as it is now: it may have changed
+// since it was listed.
 func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (left, error) {
 	policy := d.cfg.Policy().Auto
 	switch {
@@ -139,29 +148,34 @@ func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (left, error) {
 		return left{why: "auto-triage is off"}, nil
 	case d.own(e):
 		return left{why: "it is an escalation itself"}, nil
-	case !policy.Allows(e.Category):
-		return left{why: fmt.Sprintf("the policy leaves %s causes to somebody else", spaced(string(e.Category)))}, nil
+	}
+	known, plan, err := d.cfg.Actions.Examine(ctx, e.ID)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return left{}, nil // Its message is no longer dead, or its task was deleted.
+	case err != nil:
+		return left{}, fmt.Errorf("examine %s: %w", e.ID, err)
+	case !undecided(known.Entry):
+		return left{}, nil
+	case !policy.Allows(known.Entry.Category):
+		return left{why: fmt.Sprintf("the policy leaves %s causes to somebody else", spaced(string(known.Entry.Category)))}, nil
 	}
 	if why, err := d.spent(ctx, policy, e.Agent); why != "" || err != nil {
 		return left{why: why, overBudget: true}, err
 	}
-	_, plan, err := d.cfg.Actions.Examine(ctx, e.ID)
-	if err != nil {
-		return left{}, fmt.Errorf("examine %s: %w", e.ID, err)
-	}
 	if !plan.Eligible {
 		return left{why: plan.Blocked[0].Why}, nil
 	}
-	why, err := refused(d.apply(ctx, e, plan))
-	return left{why: why}, err
+	return refused(d.apply(ctx, known, plan))
 }
 
-// apply retries an entry by its plan. It is one action however often it is called.
-func (d *Desk) apply(ctx context.Context, e dlqtriage.Entry, plan dlqtriage.Plan) error {
+// apply retries an entry by its plan, unless somebody decided about it since it was examined. It is one action however often it is called.
+func (d *Desk) apply(ctx context.Context, known dlqtriage.Known, plan dlqtriage.Plan) error {
+	e := known.Entry
 	return d.cfg.Step.Do("decide", func() error {
 		_, err := d.cfg.Actions.Act(ctx, dlqtriage.Request{
 			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan “%s” for %s causes", spaced(string(plan.Strategy)), spaced(string(e.Category))),
-			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: requestKey(e),
+			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: requestKey(e), Revision: &known.Revision,
 		})
 		return err
 	})
@@ -178,13 +192,13 @@ func requestKey(e dlqtriage.Entry) string { return fmt.Sprintf("%s %s %d", Actor
 func verdictID(e dlqtriage.Entry) string { return dlqtriage.ActionID(requestKey(e), e.ID) }
 
 // refused tells a refusal, which is somebody else's matter now, from a failure.
-func refused(err error) (why string, _ error) {
+func refused(err error) (left, error) {
 	var r *dlqtriage.Refusal
 	if !errors.As(err, &r) {
-		return "", err
+		return left{}, err
 	}
 	if r.Code == dlqtriage.RefusedBusy || r.Code == dlqtriage.RefusedChanged {
-		return "", nil // Somebody decides just now.
+		return left{changed: true}, nil
 	}
-	return r.Why, nil
+	return left{why: r.Why}, nil
 }

@@ -142,7 +142,7 @@ func (d *Desk) send(ctx context.Context, c decision.Claimed, t telling) error {
 	if err != nil {
 		return err
 	}
-	if !known.Entry.Open() {
+	if !undecided(known.Entry) {
 		return nil
 	}
 	n := d.notice(known, plan, t.Why)
