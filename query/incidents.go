@@ -18,6 +18,7 @@ const (
 	usualDay  = 24 * time.Hour  // How far back it is looked how many usually die of a cause.
 	usualLow  = time.Hour       // How much of that day must have been observed to say so.
 	waveSteps = int(usualDay / alerts.IncidentSpan)
+	unlooked  = 15 * time.Second // How old a death without a detail must be to count: the rules are applied within seconds, and may find one.
 )
 
 // cause is why messages died: their detail, or where they have none the fingerprint of their reason.
@@ -40,6 +41,20 @@ func dyingIn(from, to lifecycle.Micros) dlqtriage.EntryFilter {
 	return dlqtriage.EntryFilter{From: from, To: to, Not: dlqtriage.EntryExclusion{Paths: []dlqtriage.Path{dlqtriage.PathFilterRejected}}}
 }
 
+// detailed selects the entries since an instant of which it is known why their message died.
+func detailed(from lifecycle.Micros) dlqtriage.EntryFilter {
+	f := dyingIn(from, 0)
+	f.Not.Details = []string{dlqtriage.Empty}
+	return f
+}
+
+// undetailed selects the others of a span.
+func undetailed(from, to lifecycle.Micros) dlqtriage.EntryFilter {
+	f := dyingIn(from, to)
+	f.Details = []string{dlqtriage.Empty}
+	return f
+}
+
 // gatherDeaths adds how many died lately, by cause. Where no dead letters are kept there is nothing to say.
 func (s *Service) gatherDeaths(ctx context.Context, _ FleetSnapshot, f *alerts.Facts) (err error) {
 	f.Deaths, err = ask(ctx, s.cache, "deaths", deathsAge, s.deathsByCause)
@@ -53,8 +68,12 @@ func (s *Service) gatherDeaths(ctx context.Context, _ FleetSnapshot, f *alerts.F
 func (s *Service) deathsByCause(ctx context.Context, now lifecycle.Micros) ([]alerts.Deaths, error) {
 	from := now.Add(-alerts.IncidentSpan)
 	by := []dlqtriage.GroupField{dlqtriage.ByDetail, dlqtriage.ByFingerprint, dlqtriage.ByCategory, dlqtriage.ByAgent}
-	groups, err := s.cfg.Entries.EntryGroups(ctx, dyingIn(from, 0), by, now, maxGroups)
-	if err != nil || len(groups) == 0 {
+	groups, err := s.cfg.Entries.EntryGroups(ctx, detailed(from), by, now, maxGroups)
+	if err != nil {
+		return nil, err
+	}
+	others, err := s.cfg.Entries.EntryGroups(ctx, undetailed(from, now.Add(-unlooked)), by, now, maxGroups)
+	if groups = append(groups, others...); err != nil || len(groups) == 0 {
 		return nil, err
 	}
 	found := map[cause]*alerts.Deaths{}

@@ -111,3 +111,24 @@ func TestATrickleOfDeathsIsNoIncident(t *testing.T) {
 		})
 	}
 }
+
+// Until the rules were applied, all that is known of a death is its reason in its own words: an incident of that name would end within seconds, when the
+// next one begins by the name of the class.
+func TestDeathsThatNobodyHasLookedAtYetAreNoCause(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		last time.Duration // When the last of them died.
+		want int
+	}{"just now": {-time.Second, 0}, "a while ago": {-30 * time.Second, 1}} {
+		found, _ := incidents(t, func(s *webtest.Story) {
+			for i := range 12 {
+				m := s.Publish(fmt.Sprintf("tsk-%d", i), "cto", "review", "Dies", tt.last-10*time.Second, "")
+				s.Deliver(m, 1, tt.last-5*time.Second)
+				s.Say(lifecycle.Terminated, m, 1, tt.last-time.Duration(i)*time.Millisecond, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "429: slow down"}})
+			}
+		})
+		if len(found) != tt.want {
+			t.Errorf("12 that died %s: found %+v, want %d", name, found, tt.want)
+		}
+	}
+}
