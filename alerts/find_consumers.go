@@ -14,6 +14,9 @@ const consumersPage = "/capture#consumers"
 func waitingFor(f *Facts, say func(c lifecycle.ConsumerState, agent string) (Finding, bool)) []Finding {
 	var out []Finding
 	for _, c := range f.Consumers {
+		if c.Gone {
+			c.Pending = f.leftBy(c)
+		}
 		if c.Pending == 0 {
 			continue
 		}
@@ -28,6 +31,30 @@ func waitingFor(f *Facts, say func(c lifecycle.ConsumerState, agent string) (Fin
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(b.Count, a.Count) })
 	return out
+}
+
+// leftBy is how many messages wait for a consumer that is gone, its workers' among them: none gets them until a consumer exists. What it had when it was
+// seen last may have left its stream since.
+func (f *Facts) leftBy(c lifecycle.ConsumerState) (n uint64) {
+	if c.Pending == 0 && c.AckPending == 0 {
+		return 0 // It went with nothing to do: what comes now waits for no consumer.
+	}
+	for agent, load := range f.Load {
+		if takes(c, agent) && !served(f, agent) {
+			n += uint64(max(load.Waiting, 0))
+		}
+	}
+	for _, u := range f.Untaken {
+		if takes(c, u.Agent) && served(f, u.Agent) { // Another consumer takes a part of what the agent gets.
+			n += uint64(u.Count)
+		}
+	}
+	for _, l := range f.Leases {
+		if l.Message.Stream == c.Stream && l.Consumer == c.Name && l.Resolved == nil && !served(f, l.Agent) {
+			n++
+		}
+	}
+	return n
 }
 
 // waitingSince is since when messages wait for a consumer: since its last delivery, or since the oldest of them was stored where that is later. The broker forgets
@@ -67,11 +94,11 @@ func findBacklogIdle(f *Facts, r Rule) []Finding {
 }
 
 // findNoConsumer finds the agents for which something was published today while no consumer takes their subjects. Agents whose messages wait
-// have the finding of [RuleOrphaned].
+// have the finding of [RuleOrphaned] or [RuleConsumerGone].
 func findNoConsumer(f *Facts, _ Rule) []Finding {
 	var out []Finding
 	for agent, n := range f.Published {
-		if agent == "" || n == 0 || slices.ContainsFunc(f.Untaken, func(u Untaken) bool { return u.Agent == agent }) || served(f, agent) {
+		if agent == "" || n == 0 || slices.ContainsFunc(f.Untaken, func(u Untaken) bool { return u.Agent == agent }) || served(f, agent) || missesItsConsumer(f, agent) {
 			continue
 		}
 		out = append(out, Finding{
@@ -82,17 +109,27 @@ func findNoConsumer(f *Facts, _ Rule) []Finding {
 	return out
 }
 
+// missesItsConsumer reports whether messages wait for a consumer that took the agent's subjects and is gone.
+func missesItsConsumer(f *Facts, agent string) bool {
+	return slices.ContainsFunc(f.Consumers, func(c lifecycle.ConsumerState) bool { return c.Gone && takes(c, agent) && f.leftBy(c) > 0 })
+}
+
 // served reports whether some consumer takes the agent's subjects, or may: without any consumer nothing is known of the fleet's streams.
 func served(f *Facts, agent string) bool {
 	for _, c := range f.Consumers {
 		if c.Gone || c.Watches {
 			continue
 		}
-		if f.AgentOf(c.Name) == agent || len(c.Filters) == 0 || slices.ContainsFunc(c.Filters, func(p string) bool { return mayTake(p, agent) }) {
+		if f.AgentOf(c.Name) == agent || takes(c, agent) {
 			return true
 		}
 	}
 	return len(f.Consumers) == 0
+}
+
+// takes reports whether a consumer takes tasks of the agent, or may.
+func takes(c lifecycle.ConsumerState, agent string) bool {
+	return len(c.Filters) == 0 || slices.ContainsFunc(c.Filters, func(p string) bool { return mayTake(p, agent) })
 }
 
 // mayTake reports whether a filter may match tasks of the agent, whose subjects are <prefix>.agents.<agent>.tasks.<type>.

@@ -77,9 +77,10 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 	alerts.RuleConsumerGone: {
 		bad: func(f *alerts.Facts) {
 			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Gone = true }))
+			f.Load = map[string]alerts.Load{"cto": {Waiting: 2}}
 		},
-		good: func(f *alerts.Facts) {
-			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Gone, c.Pending = true, 0 }))
+		good: func(f *alerts.Facts) { // What waited for it when it was seen last was moved to the DLQ, or removed.
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Gone = true }))
 		},
 	},
 	alerts.RulePaused: {
@@ -355,6 +356,72 @@ func TestATitleIsQuotedAndAnIDIsNot(t *testing.T) {
 		})
 		if len(found) != 1 || found[0].What != want {
 			t.Errorf("titled %q: found %+v, want %q", title, found, want)
+		}
+	}
+}
+
+// What waited for a consumer when it was seen last may be gone by now, and a worker may have had more in hand.
+func TestAGoneConsumerIsToldOfWhatStillWaitsForIt(t *testing.T) {
+	t.Parallel()
+	gone := func(pending uint64, inHand int, filters ...string) lifecycle.ConsumerState {
+		return consumer("cto", func(c *lifecycle.ConsumerState) {
+			c.Gone, c.Pending, c.AckPending = true, pending, inHand
+			if len(filters) > 0 {
+				c.Filters = filters
+			}
+		})
+	}
+	held := lifecycle.Lease{TaskID: "t1", Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 7}, Agent: "cto", Consumer: "cto-task-worker"}
+	reviews := consumer("reviewers", func(c *lifecycle.ConsumerState) { c.Filters = []string{"genbrain.agents.cto.tasks.review"} })
+	for name, tt := range map[string]struct {
+		facts func(*alerts.Facts)
+		want  string
+	}{
+		"all still wait": {func(f *alerts.Facts) {
+			f.Consumers, f.Load = []lifecycle.ConsumerState{gone(2, 0)}, map[string]alerts.Load{"cto": {Waiting: 2}}
+		}, "2 messages wait for it."},
+		"more came": {func(f *alerts.Facts) {
+			f.Consumers, f.Load = []lifecycle.ConsumerState{gone(2, 0)}, map[string]alerts.Load{"cto": {Waiting: 5}, "ceo": {Waiting: 9}}
+		}, "5 messages wait for it."},
+		"none waits any more": {func(f *alerts.Facts) {
+			f.Consumers = []lifecycle.ConsumerState{gone(2, 0)}
+		}, ""},
+		"nothing waited when it went": {func(f *alerts.Facts) {
+			f.Consumers, f.Load = []lifecycle.ConsumerState{gone(0, 0)}, map[string]alerts.Load{"cto": {Waiting: 2}}
+		}, ""},
+		"its worker had one in hand": {func(f *alerts.Facts) {
+			f.Consumers, f.Leases = []lifecycle.ConsumerState{gone(0, 1)}, []lifecycle.Lease{held}
+		}, "1 message waits for it."},
+		"its worker had one in hand, about which somebody decided": {func(f *alerts.Facts) {
+			decided := held
+			decided.Resolved = &lifecycle.TriageFacts{}
+			f.Consumers, f.Leases = []lifecycle.ConsumerState{gone(0, 1)}, []lifecycle.Lease{decided}
+		}, ""},
+		"another consumer takes all of the agent": {func(f *alerts.Facts) {
+			other := consumer("pool", func(c *lifecycle.ConsumerState) { c.Filters = []string{"genbrain.agents.*.tasks.>"} })
+			f.Consumers, f.Load, f.Leases = []lifecycle.ConsumerState{gone(2, 1), other}, map[string]alerts.Load{"cto": {Waiting: 2}}, []lifecycle.Lease{held}
+		}, ""},
+		"another one takes some of the agent": {func(f *alerts.Facts) {
+			f.Consumers, f.Load = []lifecycle.ConsumerState{gone(2, 0), reviews}, map[string]alerts.Load{"cto": {Waiting: 7}}
+			f.Untaken = []alerts.Untaken{{Agent: "cto", Count: 3}}
+		}, "3 messages wait for it."},
+		"it took several agents": {func(f *alerts.Facts) {
+			f.Consumers, f.Load = []lifecycle.ConsumerState{gone(2, 0, "genbrain.agents.*.tasks.>")}, map[string]alerts.Load{"cto": {Waiting: 5}, "ceo": {Waiting: 9}}
+		}, "14 messages wait for it."},
+	} {
+		var got string
+		nobody := false
+		for _, x := range find(func(f *alerts.Facts) { tt.facts(f); f.Published["cto"] = 1 }) {
+			if x.Rule == alerts.RuleConsumerGone {
+				got = x.Why
+			}
+			nobody = nobody || x.Rule == alerts.RuleNoConsumer
+		}
+		if got != "" && nobody {
+			t.Errorf("%s: it also says that nothing waits yet", name)
+		}
+		if got != tt.want {
+			t.Errorf("%s: it says %q, want %q", name, got, tt.want)
 		}
 	}
 }

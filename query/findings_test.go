@@ -71,11 +71,15 @@ func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
 	waits := func(name string, change func(*lifecycle.ConsumerState)) lifecycle.ConsumerState {
 		c := lifecycle.ConsumerState{
 			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: name + "-task-worker", CreatedAt: at(time.Hour), ObservedAt: at(0), Pending: 5, DeliveredAt: at(10 * time.Minute),
+			Filters: []string{"genbrain.agents." + name + ".tasks.>"},
 		}
 		change(&c)
 		return c
 	}
 	found := findings(t, func(s *webtest.Story) {
+		for i := range 6 { // One more than when its consumer was seen last.
+			s.Publish(fmt.Sprint("left-", i), "gone", "review", "Waits", -time.Second, "")
+		}
 		s.Batch.Consumers = append(s.Batch.Consumers,
 			waits("stopped", func(*lifecycle.ConsumerState) {}),
 			waits("never", func(c *lifecycle.ConsumerState) { c.DeliveredAt, c.Pending = 0, 9 }),
@@ -93,7 +97,7 @@ func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
 	}
 	want := []string{
 		fmt.Sprintln(alerts.RuleBacklogIdle, "never", 9), fmt.Sprintln(alerts.RuleBacklogIdle, "stopped", 5),
-		fmt.Sprintln(alerts.RulePaused, "paused", 5), fmt.Sprintln(alerts.RuleConsumerGone, "gone", 5), // It is known to be gone only since now.
+		fmt.Sprintln(alerts.RulePaused, "paused", 5), fmt.Sprintln(alerts.RuleConsumerGone, "gone", 6), // It is known to be gone only since now.
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
