@@ -425,3 +425,28 @@ func TestAGoneConsumerIsToldOfWhatStillWaitsForIt(t *testing.T) {
 		}
 	}
 }
+
+func TestDiscrepanciesAreNamed(t *testing.T) {
+	t.Parallel()
+	lists := func(totals ...int64) *reconcile.Report {
+		r := &reconcile.Report{}
+		for i, k := range []reconcile.DiscrepancyKind{reconcile.AckedNotRecorded, reconcile.RecordMissing, reconcile.ExhaustedOutsideDLQ, reconcile.ExpiredInStream}[:len(totals)] {
+			r.Lists = append(r.Lists, reconcile.DiscrepancyList{Kind: k, Total: totals[i]})
+		}
+		return r
+	}
+	unexplained := lists(1)
+	unexplained.Total.Unexplained = 2
+	for want, report := range map[string]*reconcile.Report{
+		"Exhausted, not in the dead-letter queue: 1.":                                                                      lists(0, 0, 1),
+		"Acknowledged, no completion: 1,200. Record deleted: 3.":                                                           lists(1200, 3),
+		"2 messages are unexplained: nothing says what became of them. Acknowledged, no completion: 1.":                    unexplained,
+		"Acknowledged, no completion: 1. Record deleted: 2. Exhausted, not in the dead-letter queue: 3. More on the page.": lists(1, 2, 3, 4),
+	} {
+		for _, x := range find(func(f *alerts.Facts) { f.Reconciled = &reconcile.Run{Report: report} }) {
+			if x.Rule == alerts.RuleDiscrepancy && x.Why != want {
+				t.Errorf("it says %q, want %q", x.Why, want)
+			}
+		}
+	}
+}

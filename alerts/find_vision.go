@@ -8,6 +8,7 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 func findDiscrepancy(f *Facts, _ Rule) []Finding {
@@ -19,13 +20,30 @@ func findDiscrepancy(f *Facts, _ Rule) []Finding {
 	if n == 0 {
 		return nil
 	}
-	why := "Of every published message it is known what became of it, but records and acknowledgements disagree."
+	why := listed(report)
 	if u := report.Total.Unexplained; u != 0 {
-		why = number(u, "message is", "messages are") + " unexplained: nothing says what became of them."
+		why = number(u, "message is", "messages are") + " unexplained: nothing says what became of them. " + why
 	}
 	return []Finding{{
 		Count: n, Since: report.AsOf, What: number(n, "discrepancy", "discrepancies") + " between published and completed work", Why: why, Page: "/reconciliation",
 	}}
+}
+
+// namedLists is how many lists of a reconciliation an alert names.
+const namedLists = 3
+
+// listed names the lists of a reconciliation that have something.
+func listed(r *reconcile.Report) string {
+	var out []string
+	for _, l := range r.Lists {
+		if l.Total > 0 {
+			out = append(out, l.Kind.Title()+": "+lifecycle.Grouped(l.Total)+".")
+		}
+	}
+	if len(out) > namedLists {
+		out = append(out[:namedLists], "More on the page.")
+	}
+	return strings.Join(out, " ")
 }
 
 const capturePage = "/capture"
