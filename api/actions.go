@@ -65,7 +65,7 @@ type PreviewReply struct {
 const (
 	actionForm   = `{"action": "…", "reason": "…", "params": {…}, "dry_run": false}`
 	actionDetail = "Takes an action on a dead letter, once however often the call is sent with its Idempotency-Key. At most one action is open on an entry. With dry_run nothing " +
-		"is changed, and the answer (200) is what would happen; that needs scope triage:propose only. discard needs triage:discard, every other action triage:apply. " +
+		"is changed, and the answer (200) is what would happen; that needs scope triage:propose only, and leaves the key free. discard needs triage:discard, every other action triage:apply. " +
 		"A retry publishes a new message that links back; the operation says what becomes of it."
 )
 
@@ -141,6 +141,7 @@ func (a *API) acted(ctx context.Context, done dlqtriage.Action, err error) (*act
 }
 
 func (a *API) preview(ctx context.Context, r dlqtriage.Request) (*actionReply, error) {
+	requestkey.ChangedNothing(ctx)
 	v, err := a.cfg.Actions.Preview(ctx, r)
 	if err != nil {
 		return nil, problemOf(err)

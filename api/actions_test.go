@@ -88,7 +88,11 @@ func TestADryRunChangesNothing(t *testing.T) {
 	if rows := get[List[AuditRow]](f, "/api/v1/audit").Data; len(rows) != 0 {
 		t.Errorf("audit %+v, want nothing", rows)
 	}
-	f.act(entry, "k2", retryNow)
+	f.pass(time.Second)
+	if again := f.do("POST", entry+"/actions", body, "Idempotency-Key", "k1"); parse[PreviewReply](t, again.body).Preview.DueAt <= p.DueAt {
+		t.Errorf("a second later: %d %s, want what would happen then", again.status, again.body)
+	}
+	f.act(entry, "k1", retryNow)
 }
 
 func TestWhatIsUndoneIsOpenAgain(t *testing.T) {

@@ -70,12 +70,12 @@ func TestAlertsAreListedAcknowledgedAndSilenced(t *testing.T) {
 		f.pass(time.Second)
 		until := f.api.now().Add(time.Hour).Time().Format(time.RFC3339)
 		body := `{"matchers":[{"name":"agent","op":"=~","value":"c.o"},{"name":"severity","op":"!=","value":"info"}],"until":"` + until + `","comment":"we deploy","dry_run":%t}`
-		dry := f.do("POST", "/api/v1/silences", fmt.Sprintf(body, true))
+		dry := f.do("POST", "/api/v1/silences", fmt.Sprintf(body, true), "Idempotency-Key", "silence")
 		if got := parse[Silenced](t, dry.body); dry.status != http.StatusOK || got.Silence.Value != nil || len(got.Mutes) != 2 {
 			t.Errorf("dry run: %d %s", dry.status, dry.body)
 		}
 		f.listed("?state=silenced")
-		made := f.do("POST", "/api/v1/silences", fmt.Sprintf(body, false))
+		made := f.do("POST", "/api/v1/silences", fmt.Sprintf(body, false), "Idempotency-Key", "silence")
 		f.conforms(reflect.TypeFor[Silenced](), made.body)
 		silence := parse[Silenced](t, made.body).Silence.Value
 		if made.status != http.StatusCreated || silence == nil || made.header.Get("Location") != silence.Links["self"] {

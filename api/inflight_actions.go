@@ -55,7 +55,7 @@ const (
 	heldForm   = `{"action": "release", "reason": "…", "params": {"force": false}, "dry_run": false}`
 	heldDetail = "release hands the message back to the broker now; quarantine copies it to the dead-letter queue and deletes it from its stream; reconcile marks the attempt as resolved, with the " +
 		"reason as a note, and is no completion. Each acts once however often the call is sent with its Idempotency-Key. Effects that nobody confirmed block a release unless it is forced " +
-		"with a reason. With dry_run nothing is changed, and the answer (200) is what would happen; that needs scope triage:propose only, the action itself triage:apply."
+		"with a reason. With dry_run nothing is changed, and the answer (200) is what would happen; that leaves the key free and needs scope triage:propose only, the action itself triage:apply."
 )
 
 func (a *API) describeHeldActions() {
@@ -105,6 +105,7 @@ func (a *API) actOnHeld(ctx context.Context, in *HeldActionPath) (*actionReply, 
 }
 
 func (a *API) previewHeld(ctx context.Context, r dlqtriage.HeldRequest) (*actionReply, error) {
+	requestkey.ChangedNothing(ctx)
 	v, err := a.cfg.Actions.PreviewHeld(ctx, r)
 	if err != nil {
 		return nil, problemOf(err)

@@ -75,7 +75,7 @@ func TestUnknownEffectsBlockAReleaseUntilItIsForced(t *testing.T) {
 	}
 	f.refused(f.do("POST", path, strings.Replace(release, "}", `,"params":{"force":true}}`, 1), "Idempotency-Key", "k3"), http.StatusBadRequest, "invalid_body")
 	forced := strings.Replace(release, "}", `,"params":{"force":true,"force_reason":"the post was looked up, it is not there"}}`, 1)
-	if a := f.do("POST", path, forced, "Idempotency-Key", "k4"); a.status != http.StatusAccepted {
+	if a := f.do("POST", path, forced, "Idempotency-Key", "k2"); a.status != http.StatusAccepted {
 		t.Errorf("forced: %d %s", a.status, a.body)
 	}
 	if rows := get[List[AuditRow]](f, "/api/v1/audit?action=release").Data; len(rows) != 1 || !strings.Contains(string(rows[0].Reason), "forced: the post was looked up") {

@@ -10,6 +10,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -162,6 +163,9 @@ func (a *API) createSilence(ctx context.Context, _ *KeyInput) (*silenceReply, er
 	body, err := readBody[SilenceRequest](requestOf(ctx), silenceForm)
 	if err != nil {
 		return nil, err
+	}
+	if body.DryRun {
+		requestkey.ChangedNothing(ctx)
 	}
 	want := alerts.Silence{Comment: body.Comment}
 	if want.Until, err = bodyInstant("until", body.Until); err != nil {

@@ -73,6 +73,16 @@ func ID(ctx context.Context) string {
 	return id
 }
 
+type nothingKey struct{}
+
+// ChangedNothing says that the call of ctx changes nothing, such as a dry run: its reply is not kept, so that the next one is computed anew, and its key
+// stays free for the call itself.
+func ChangedNothing(ctx context.Context) {
+	if nothing, ok := ctx.Value(nothingKey{}).(*bool); ok {
+		*nothing = true
+	}
+}
+
 // WithID returns the context of the request that is named by id.
 func WithID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, idKey{}, id)

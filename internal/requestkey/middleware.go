@@ -187,7 +187,7 @@ func errSealed(cause error) error {
 func (k *Keys) run(c *gin.Context, of call, token uint64) {
 	answer := &recorder{ResponseWriter: c.Writer}
 	c.Writer = answer
-	c.Request = c.Request.WithContext(WithID(c.Request.Context(), of.name))
+	c.Request = c.Request.WithContext(context.WithValue(WithID(c.Request.Context(), of.name), nothingKey{}, &answer.nothing))
 	ended := false
 	defer func() {
 		c.Writer = answer.ResponseWriter
@@ -212,7 +212,7 @@ func (k *Keys) end(ctx context.Context, of call, token uint64, answer *recorder,
 }
 
 func (k *Keys) keep(ctx context.Context, of call, token uint64, answer *recorder, ended bool) error {
-	if !ended || !answer.succeeded() || of.sealed && of.seal == nil {
+	if !ended || answer.nothing || !answer.succeeded() || of.sealed && of.seal == nil {
 		return k.cfg.Store.ReleaseKey(ctx, of.name, token)
 	}
 	kept := answer.reply()

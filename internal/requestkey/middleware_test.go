@@ -102,6 +102,29 @@ func (w *world) refused(got *httptest.ResponseRecorder, status int, code string)
 	}
 }
 
+// A dry run says what would happen now, and leaves its key to the call itself.
+func TestACallThatChangedNothingLeavesItsKey(t *testing.T) {
+	w := newWorld(t, true)
+	w.answers(func(c *gin.Context) {
+		requestkey.ChangedNothing(c.Request.Context())
+		c.JSON(http.StatusOK, gin.H{"run": w.runs.Load()})
+	})
+	for i := range 2 {
+		if got := w.post("/do/it", `{"dry_run":true}`, "Idempotency-Key", "k"); got.Code != http.StatusOK || got.Header().Get(requestkey.Replayed) != "" {
+			t.Errorf("preview %d: %d %v %s, want one of its own", i, got.Code, got.Header(), got.Body)
+		}
+	}
+	w.answers(nil)
+	for i := range 2 {
+		got := w.post("/do/it", `{}`, "Idempotency-Key", "k")
+		if replayed := got.Header().Get(requestkey.Replayed) == "true"; got.Code != http.StatusAccepted || replayed != (i == 1) {
+			t.Errorf("call %d: %d %v %s", i, got.Code, got.Header(), got.Body)
+		}
+	}
+	w.ran(3)
+	requestkey.ChangedNothing(t.Context()) // A call without a key has nothing to leave.
+}
+
 func TestTenEqualSubmissionsAtOnceRunOnceAndGetEqualReplies(t *testing.T) {
 	w := newWorld(t, true)
 	var replies [10]*httptest.ResponseRecorder

@@ -36,8 +36,9 @@ func (r reply) send(w http.ResponseWriter) {
 // recorder holds an answer back until it is kept.
 type recorder struct {
 	gin.ResponseWriter
-	status int
-	body   bytes.Buffer
+	status  int
+	body    bytes.Buffer
+	nothing bool // The call changed nothing: see [ChangedNothing].
 }
 
 // The methods of gin.ResponseWriter that would let something out.
