@@ -9,7 +9,6 @@ import (
 // The obstacles that stand in the way of actions, beside those of a plan.
 const (
 	BlockedBusy       ObstacleCode = "entry_busy"     // An action on the entry has not ended.
-	BlockedSuperseded ObstacleCode = "superseded"     // The task has a newer message: that one counts.
 	BlockedStatus     ObstacleCode = "wrong_status"   // The action is not for entries of this status.
 	BlockedNoSubject  ObstacleCode = "no_subject"     // Where to publish is not known.
 	BlockedTooLarge   ObstacleCode = "does_not_fit"   // The payload is larger than the model's budget.

@@ -62,12 +62,16 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 	missing := err != nil || k.Payload.Truncated
 	k.Case = CaseOf(k.Entry, x.Looks)
 	k.Case.PayloadMissing = missing
-	k.Case.Completed = k.completed()
-	k.Case.Sharers = k.sharers()
-	k.Case.EffectsUnknown = k.effectsUnknown()
+	k.readRecord()
 	k.Case.readPayload(k.Payload.Body)
 	k.Case.Past, err = x.past(ctx, k.Entry)
 	return k, err
+}
+
+// readRecord takes into the case what the record of its task says.
+func (k *Known) readRecord() {
+	k.Case.Completed, k.Case.Superseded = k.completed(), k.superseded()
+	k.Case.Sharers, k.Case.EffectsUnknown = k.sharers(), k.effectsUnknown()
 }
 
 // maxPast is how many entries of one task are looked at for what was tried before.
@@ -110,10 +114,11 @@ func (c *Case) readPayload(body []byte) {
 	}
 }
 
-// completed reports whether a completion of the task's work is known beside the death of its message.
+// completed reports whether a completion of the work is known beside the death of its message. The anomalies of its task are those of the newest message.
 func (k *Known) completed() bool {
 	_, before := k.before(func(s lifecycle.State) bool { return s == lifecycle.StateCompleted })
-	return before || slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+	_, ends := lifecycle.JudgeEndings(k.died(), k.Record.Facts)
+	return before || ends.ToldAt.Known() || slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
 }
 
 // before finds a message of the same work that is older than the one that died, and neither dead itself nor in another state than is asks for.

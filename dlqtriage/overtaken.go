@@ -64,7 +64,7 @@ func (s *Actions) alive(ctx context.Context, d Delivery) (string, error) {
 
 // overtaking are the obstacles that keep a retry from being published which was decided already.
 func (k *Known) overtaking(p *Policy, now lifecycle.Micros) (out []Obstacle) {
-	for _, o := range slices.Concat(p.PlanFor(k.Case, now).Blocked, k.supersededBy()) {
+	for _, o := range p.PlanFor(k.Case, now).Blocked {
 		if o.Code.overtakes() {
 			out = append(out, o)
 		}

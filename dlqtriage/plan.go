@@ -40,6 +40,7 @@ const (
 	BlockedNoPayload      ObstacleCode = "payload_missing"   // There is nothing to publish again.
 	BlockedCompleted      ObstacleCode = "already_completed" // The work was done: it would be done twice.
 	BlockedEffectsUnknown ObstacleCode = "effects_unknown"   // An effect may have happened: look first.
+	BlockedSuperseded     ObstacleCode = "superseded"        // The task has a newer message: that one counts.
 )
 
 // Case is what a plan is made from: the entry, and what else is known of its task.
@@ -58,6 +59,7 @@ type Case struct {
 	TokenBudget    int64  // Of the task's payload; zero for none.
 	PayloadMissing bool   // The body is not known, or not whole.
 	Completed      bool   // The task is completed, or a completion of its work is known.
+	Superseded     bool   // The task has a newer message: that one counts.
 	EffectsUnknown string // Why effects of the task may have happened; empty where there is no such sign.
 
 	Past    []PastRetry           // What was tried before.
@@ -166,6 +168,7 @@ func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 		{elsewhere.Proved, BlockedCompleted, elsewhere.Words()},
 		{c.EffectsUnknown != "", BlockedEffectsUnknown, c.EffectsUnknown},
 		{elsewhere.DoneAt.Known() && !elsewhere.Proved, BlockedEffectsUnknown, elsewhere.Words()},
+		{c.Superseded, BlockedSuperseded, "The task has a newer message than the one that died: decide about that one."},
 	} {
 		if o.is {
 			out = append(out, Obstacle{o.code, o.why})

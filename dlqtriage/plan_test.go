@@ -154,6 +154,7 @@ func TestWhatStandsInTheWayOfARetry(t *testing.T) {
 		BlockedNotOpen:        func(c *Case) { c.Status = StatusActing },
 		BlockedNoPayload:      func(c *Case) { c.PayloadMissing = true },
 		BlockedCompleted:      func(c *Case) { c.Completed = true },
+		BlockedSuperseded:     func(c *Case) { c.Superseded = true },
 		BlockedEffectsUnknown: func(c *Case) { c.EffectsUnknown = "A step began and nothing says that it ended." },
 	} {
 		c := died(Transient, "")

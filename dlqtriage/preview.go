@@ -91,19 +91,11 @@ func (p Params) delay(plan Plan) time.Duration {
 
 // sendObstacles are what stands in the way of publishing at all.
 func (k *Known) sendObstacles(what retry, c fleet.Contract) []Obstacle {
-	out := k.supersededBy()
+	var out []Obstacle
 	if _, _, ok := c.ParseTaskSubject(k.subject(c, what.agent)); !ok || !fleet.ValidToken(what.agent) {
 		out = append(out, Obstacle{BlockedNoSubject, "The subject or the type of the task is not known, so there is nowhere to publish it."})
 	}
 	return out
-}
-
-// supersededBy is the obstacle that another message of the task counts now; none where the one that died is the newest.
-func (k *Known) supersededBy() []Obstacle {
-	if !k.superseded() {
-		return nil
-	}
-	return []Obstacle{{BlockedSuperseded, "The task has a newer message than the one that died: decide about that one."}}
 }
 
 // preflight says whether the message fits into the model that takes it.

@@ -38,6 +38,7 @@ func dead(edit ...func(*Known)) *Known {
 		f(k)
 	}
 	k.Case = CaseOf(k.Entry, nil)
+	k.readRecord()
 	k.Case.readPayload(k.Payload.Body)
 	return k
 }
@@ -163,6 +164,11 @@ func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 	completed := func(k *Known) {
 		k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead}
 	}
+	recorded := func(k *Known) {
+		at := lifecycle.MicrosOf(time.Unix(1, 0))
+		k.Record.Facts.Completed = []lifecycle.Completed{{Stated: at, At: at, Key: "blog/1-1", Seq: 7}}
+		k.Record.Facts.Copies = []lifecycle.DeliveryCopy{{Key: k.Entry.Key, IdemKey: "blog/1-1"}}
+	}
 	newer := func(k *Known) {
 		k.Record.Messages = append(k.Record.Messages, lifecycle.MessageFacts{Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 9}, Stored: &lifecycle.StoredFacts{Generation: 1}})
 	}
@@ -182,6 +188,7 @@ func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 		{"one that is acted on", dead(status(StatusActing)), ActionRetry, Params{}, []ObstacleCode{BlockedBusy}},
 		{"one that was retried", dead(status(StatusRetried)), ActionDiscard, Params{}, []ObstacleCode{BlockedStatus}},
 		{"completed", dead(completed), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted}},
+		{"recorded, and followed by a newer message", dead(recorded, newer), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted, BlockedSuperseded}},
 		{"completed, forced", dead(completed), ActionRetry, Params{Force: true, ForceReason: "I looked"}, nil},
 		{"superseded", dead(newer), ActionRetry, Params{}, []ObstacleCode{BlockedSuperseded}},
 		{"superseded, forced", dead(newer), ActionRetry, Params{Force: true, ForceReason: "I looked"}, []ObstacleCode{BlockedSuperseded}},
@@ -203,7 +210,6 @@ func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 		{"without a subject", dead(func(k *Known) { k.Entry.Subject = "" }), ActionRetry, Params{}, nil},
 		{"without subject and type", dead(func(k *Known) { k.Entry.Subject, k.Entry.Type, k.Entry.Agent = "", "", "" }), ActionRetry, Params{}, []ObstacleCode{BlockedNoSubject}},
 	} {
-		tt.k.Case.Completed = tt.k.completed()
 		v := previewOf(t, tt.k, Request{Action: tt.action, Params: tt.params})
 		if got := codes(v.Blocked); !slices.Equal(got, tt.want) || v.Eligible != (len(tt.want) == 0) {
 			t.Errorf("%s: blocked by %v, want %v", tt.name, v.Blocked, tt.want)
