@@ -53,13 +53,13 @@ type finding struct {
 	Why    string
 }
 
-// reconcile asks for a reconciliation and waits for its report.
+// reconcile asks for a reconciliation and waits for its report. The one that is made after a start may come first.
 func (g *glass) reconcile(ctx context.Context) (r reconciliation, err error) {
 	var made struct{ ID string }
 	if err := g.call(ctx, http.MethodPost, "/api/v1/reconciliations", &made); err != nil {
 		return r, err
 	}
-	for until := time.Now().Add(2 * patience); time.Now().Before(until); pause(ctx, sampling) {
+	for until := time.Now().Add(6 * patience); time.Now().Before(until); pause(ctx, sampling) {
 		if err := g.ask(ctx, "/api/v1/reconciliations/"+made.ID, &r); err != nil {
 			return r, err
 		}
@@ -158,12 +158,18 @@ func (w *life) findingsTold(r reconciliation, s story) error {
 					return fmt.Errorf("the reconciliation lists %s:%d as %s (%s), and %s", m.stream, m.seq, list.Kind, row.Why, why)
 				}
 			}
-			if list.Kind == "recorded_unpublished" && slices.ContainsFunc(w.letters, func(m *mail) bool { return w.task(m.task) == row.TaskID && !m.unwanted && m.expires.IsZero() }) {
+			if list.Kind == "recorded_unpublished" && slices.ContainsFunc(w.letters, func(m *mail) bool { return w.task(m.task) == row.TaskID && w.knows(s, m) }) {
 				return fmt.Errorf("the reconciliation lists task %s as %s (%s), and its stream stored a message of it", row.TaskID, list.Kind, row.Why)
 			}
 		}
 	}
 	return nil
+}
+
+// knows reports whether anything is said of a message.
+func (w *life) knows(s story, m *mail) bool {
+	s.task = m.task
+	return s.messageAt(m.letter) != nil
 }
 
 // about reports whether the row stands for a message.

@@ -90,13 +90,20 @@ func (w *life) unusual(cfg *jetstream.ConsumerConfig) {
 	}
 }
 
+// consumerInfo is what the broker says of a consumer, whoever asks for what it delivers. There is none where it has no name.
+func (w *life) consumerInfo(name string) (info jetstream.ConsumerInfo, err error) {
+	answer, err := w.nc.RequestWithContext(w.ctx, "$JS.API.CONSUMER.INFO.TASKS."+name, nil)
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(answer.Data, &info)
+}
+
 // noteState writes into the diary how the broker says that a consumer is. What it was sent again before the broker took an acknowledgement of it, its
 // workers have in vain.
 func (w *life) noteState(by *crew) {
-	answer, err := w.nc.RequestWithContext(w.ctx, "$JS.API.CONSUMER.INFO.TASKS."+by.name, nil)
+	info, err := w.consumerInfo(by.name)
 	w.must(err)
-	var info jetstream.ConsumerInfo
-	w.must(json.Unmarshal(answer.Data, &info))
 	w.note("the broker says of %s: delivered %d of %d, floor %d of %d, %d not answered, %d delivered again", by.name, info.Delivered.Consumer, info.Delivered.Stream,
 		info.AckFloor.Consumer, info.AckFloor.Stream, info.NumAckPending, info.NumRedelivered)
 	w.know(func() {

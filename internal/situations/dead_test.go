@@ -38,6 +38,7 @@ func (w *life) deadTold(s story) error {
 		}
 		i := slices.IndexFunc(page.Data, func(d deadLetter) bool { return d.ID == m.entry() })
 		switch died := slices.Contains(dead, said.State); {
+		case i >= 0 && page.Data[i].Path == "filter_rejected" && said.State == "published" && w.waitsForNobody(m):
 		case died != (i >= 0):
 			return fmt.Errorf("%s:%d is %s, and among the dead letters: %v", m.stream, m.seq, said.State, i >= 0)
 		case died:
@@ -65,6 +66,8 @@ func (w *life) letterTold(m *mail, d deadLetter) error {
 		return fmt.Errorf("it was published after %s, and died before %s", m.stored[0], time.Now())
 	case d.Plan.Eligible && (told.recorded || told.reported):
 		return errors.New("its work is done, and a retry is said to be safe")
+	case d.Plan.Eligible && d.Next != nil:
+		return errors.New("its task has a newer message, and a retry is said to be possible")
 	case d.Next != nil && w.generations(m.task) < 2:
 		return errors.New("nobody published another message of its task")
 	}

@@ -53,7 +53,7 @@ func (w *life) figuresTold(s story) error {
 	case !maps.Equal(got.states, want.states):
 		return fmt.Errorf("the counts say that tasks are %v, and they are %v", got.states, want.states)
 	}
-	return nil
+	return w.agentTold(s, want)
 }
 
 // add adds what one task says.

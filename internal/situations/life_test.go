@@ -47,7 +47,7 @@ type life struct {
 	said    map[work]saying // How its completion is told.
 	sayings map[string]int  // By task: how often that was told.
 	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
-	keyed   map[string]int  // Those of them whose message has a key, by which its worker can tell.
+	keyed   map[string]int  // Those of them whose worker asked, and whose message has a key, by which it can tell.
 	sends   bool            // The broker sends to workers who do not ask, at times of its own.
 
 	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.

@@ -227,7 +227,7 @@ func (w *life) acknowledged(d delivery) {
 		d.deed.ended("acked")
 		if d.repeats {
 			w.repeats[d.of.task]++
-			if d.of.task != "foreign" && d.Headers().Get("X-Idempotency-Key") != "" {
+			if d.of.task != "foreign" && !d.asked.IsZero() && d.Headers().Get("X-Idempotency-Key") != "" { // When the broker sends is not known.
 				w.keyed[d.of.task]++
 			}
 		}
