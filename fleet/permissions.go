@@ -140,6 +140,9 @@ func (s Streams) observerPublishes() []string {
 	for _, r := range s.deadLetters() {
 		subjects = append(subjects, c.api("STREAM.MSG.GET."+r.Stream))
 	}
+	for _, name := range s.emptied {
+		subjects = append(subjects, c.api("STREAM.INFO."+name))
+	}
 	for _, r := range s.readers() {
 		if r.Shard.Index == 0 {
 			subjects = append(subjects, c.api("STREAM.INFO."+r.Stream))

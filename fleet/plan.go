@@ -84,6 +84,7 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	}
 	s.deduping = level < levelUndeduped
 	s.Others = s.Contract.others(existing)
+	s = s.withQueues(existing)
 	p := &Plan{streams: s, api: api, Permissions: s.Permissions()}
 	for _, wanted := range s.Configs() {
 		c, err := planStream(wanted, existing, s)
@@ -99,6 +100,7 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 		}
 		p.Changes = append(p.Changes, c)
 	}
+	p.Changes = append(p.Changes, s.planQueues()...)
 	if err := p.planReaders(ctx, s, existing); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}

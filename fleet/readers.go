@@ -92,7 +92,7 @@ func (s Streams) deadLetters() []Reader {
 	for _, c := range s.dlqs() {
 		out = append(out, Reader{Stream: c.Name, Source: deadLetterSource, By: s.By})
 	}
-	return out
+	return append(out, s.queues...)
 }
 
 // ReaderMaxPending is how many lines the replicas of one reader may hold together.

@@ -47,6 +47,12 @@ type Streams struct {
 	// deduping says that the broker drops repeated publishes from every stream, as one before nats-server 2.14 does; [NewPlan] asks it. From a stream
 	// that has a source a later one drops none.
 	deduping bool
+
+	// Streams that take dead-letter entries and have names of the fleet's own: how those are read that keep what was read, and those that drop it. queued
+	// says that they leave nothing to DLQ. [NewPlan] finds them.
+	queues  []Reader
+	emptied []string
+	queued  bool
 }
 
 func (s Streams) withDefaults() Streams {
@@ -162,6 +168,9 @@ func DLQStream(agent string) string { return StreamDLQ + "_" + agent }
 // dlqs are the streams of dead-letter entries: one for all agents, or one for each agent that has its own. Both kinds cannot be: their subjects
 // would overlap.
 func (s Streams) dlqs() []jetstream.StreamConfig {
+	if s.queued {
+		return nil
+	}
 	names := map[string]string{StreamDLQ: s.Contract.Prefix + ".dlq.>"}
 	if len(s.DLQAgents) > 0 {
 		names = map[string]string{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -51,7 +50,7 @@ func (c *Collector) find(ctx context.Context) (streams, error) {
 			out.emptied = append(out.emptied, name)
 		default:
 			out.readable = append(out.readable, name)
-			if slices.ContainsFunc(info.Config.Subjects, c.isForeign) {
+			if !c.cfg.Contract.OnlyEntries(info.Config.Subjects) {
 				out.mixed = append(out.mixed, name)
 			}
 		}
@@ -78,9 +77,4 @@ func (c *Collector) look(ctx context.Context, name string) (*jetstream.StreamInf
 		return nil, fmt.Errorf("look at stream %s: %w", name, err)
 	}
 	return stream.CachedInfo(), nil
-}
-
-// isForeign reports whether a stream takes by this subject what is no entry.
-func (c *Collector) isForeign(subject string) bool {
-	return !strings.HasPrefix(subject, strings.TrimSuffix(c.subjects(), ">"))
 }
