@@ -8,7 +8,7 @@ import (
 // ownership says where the message last changed hands.
 func ownership(m MessageTrace) Answer {
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
-		return Answer{Headline: "The dead-letter queue has it", Text: "The dead-letter queue took it over.", At: d.At, Provenance: Recorded}
+		return Answer{Headline: "The dead-letter queue took it over", Text: "An entry of it was stored in the dead-letter queue.", At: d.At, Provenance: Recorded}
 	}
 	if m.Verdict.Rule == ruleStranded {
 		return Answer{Headline: "Nobody: its consumer is past it", At: m.Facts.StrandedAt, Provenance: Broker,

@@ -34,7 +34,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 		}
 	}
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
-		consider(d.At, Recorded, "The dead-letter entry", "The dead-letter queue has an entry of this message.")
+		consider(d.At, Recorded, "The dead-letter entry", "The dead-letter queue stored an entry of this message.")
 	}
 	return best
 }

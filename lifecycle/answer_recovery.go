@@ -31,7 +31,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		if m.Facts.Acting() {
 			return asked(*m.Facts.Asked, in.Now)
 		}
-		return say("It waits for a decision", "It waits in the dead-letter queue.")
+		return say("It waits for a decision", "The page DLQ says what can be done about it.")
 	case StateTriaged:
 		return triaged(*m.Facts.Triage, in.Now)
 	case StateOutcomeUnknown:

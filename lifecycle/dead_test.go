@@ -37,7 +37,7 @@ func TestWhatSomebodyAskedForIsSaidOfTheDead(t *testing.T) {
 		{"a retry that is due", "decided 20s seq=1 actor=ops rev=1 until=40s", "it is due since 20 s, and what came of it is not known yet."},
 		{"a retry that failed", "decided 20s seq=1 actor=ops rev=1 until=40s\nreopened 45s seq=1 actor=ops rev=2", ""},
 	} {
-		for entry, undecided := range map[string]string{"": "nothing happens to it by itself", copied: "It waits in the dead-letter queue."} {
+		for entry, undecided := range map[string]string{"": "nothing happens to it by itself", copied: "The page DLQ says what can be done about it."} {
 			t.Run(tc.name+", "+map[bool]string{true: "in no dead-letter queue", false: "in the dead-letter queue"}[entry == ""], func(t *testing.T) {
 				t.Parallel()
 				rows := foldAll([][]Event{parseScenario(t, died+entry+tc.given)})

@@ -63,7 +63,7 @@ func TestAnswersSayWhatIsKnown(t *testing.T) {
 		{"acked", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1\nack_confirmed 1s seq=1 n=1 cseq=1", "acknowledging attempt 1", "confirmed by the broker", "Nothing to do"},
 		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream, and no answer was seen", "Stored as", "look it up before anything is run again"},
 		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "lapsed without an answer", "completion record", "Do not run it again"},
-		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "dead-letter queue took it over", "dead-letter entry", "waits in the dead-letter queue"},
+		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "stored in the dead-letter queue", "dead-letter entry", "The page DLQ says what can be done about it"},
 		{"orphaned", "published 0s seq=1 task=T\norphaned 1s seq=1", "no consumer's filter matches", "Stored as", "until a consumer's filter matches"},
 		{"not stored", "publish_attempted 0s task=T msgid=T\nnot_stored 9s task=T", "No stored message", "None", "publish it again"},
 	} {

@@ -80,7 +80,7 @@ func TestEachDeadTaskIsCopiedToTheQueueOnce(t *testing.T) {
 		"given-up": {"terminated", "token_budget_exceeded"}, "used-up": {"max_deliveries", ""}, "nobody": {"filter_rejected", ""},
 	}
 	for id := range want {
-		r.dies(id, "dead_lettered", "waits in the dead-letter queue")
+		r.dies(id, "dead_lettered", "The page DLQ says what can be done about it")
 	}
 	found := dlqEntries(t, a.js)
 	for id, says := range want {

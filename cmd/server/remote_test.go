@@ -51,7 +51,7 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 	if code, text := r.command("task", "draft-7"); code != 0 || !strings.Contains(text, "recovery") || !strings.Contains(text, "provider timeout") {
 		t.Errorf("task: exit code %d:\n%s", code, text)
 	}
-	receipt := regexp.MustCompile(`Stored as TASKS:1; nothing later is durable\.|The dead-letter queue has an entry of this message\.`) // It may have come by now.
+	receipt := regexp.MustCompile(`Stored as TASKS:1; nothing later is durable\.|The dead-letter queue stored an entry of this message\.`) // It may have come by now.
 	if code, text := r.command("task", "draft-7"); code != 0 || !receipt.MatchString(text) {
 		t.Errorf("task: exit code %d, want the answers in full:\n%s", code, text)
 	}
@@ -120,7 +120,7 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 	if code, text := r.command("cancel", "op-none"); code != 1 || !strings.Contains(text, "fleetglass: ") {
 		t.Errorf("cancelling none: exit code %d:\n%s", code, text)
 	}
-	r.nextSays("draft-8", "It waits in the dead-letter queue.")
+	r.nextSays("draft-8", "The page DLQ says what can be done about it.")
 }
 
 // nextSays waits until the task says that of what comes next.
