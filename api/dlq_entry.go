@@ -18,6 +18,7 @@ type Entry struct {
 	Seq            Sequence            `json:"seq" example:"1042"`
 	DLQStream      Text                `json:"dlq_stream" doc:"Of the entry in the broker's queue; null until one was seen." example:"DLQ"`
 	DLQSeq         Sequence            `json:"dlq_seq" example:"17"`
+	InQueue        Maybe[bool]         `json:"in_queue" doc:"Whether that entry is in the broker's queue now. False where it left without a word: deleted, purged, dropped by a limit of the queue, or with its stream; what is known of the message stays, and so does what can be done about it. Null where none was seen, or that is not known now."`
 	Subject        Text                `json:"subject" example:"genbrain.agents.marketing.tasks.content_creation"`
 	Agent          Text                `json:"agent" example:"marketing"`
 	Type           Text                `json:"type" example:"content_creation"`
@@ -94,6 +95,9 @@ func entryOf(row query.EntryRow, now lifecycle.Micros) Entry {
 		Reason: Text(e.Reason), Fingerprint: e.ReasonFingerprint, Deliveries: e.Deliveries, Generation: e.Generation, FailedAt: Instant(e.FailedAt),
 		AgeMS: age(e.FailedAt, now), Status: string(e.Status), Outcome: Text(e.Outcome), DeferredUntil: Instant(e.DeferredUntil), ResolvedAt: Instant(e.ResolvedAt),
 		RetryOf: Text(e.RetryOf), Plan: planOf(row.Plan), Links: EntryLinks{Self: entryPath(e.ID), Actions: entryPath(e.ID) + "/actions", Task: taskPath(e.TaskID)},
+	}
+	if row.InQueue != nil {
+		out.InQueue = just(*row.InQueue)
 	}
 	if row.Risk != nil {
 		out.Risk = just(riskOf(*row.Risk))

@@ -25,8 +25,10 @@ const (
 type EntryRow struct {
 	dlqtriage.Entry
 	Plan dlqtriage.Plan
-	Risk *dlqtriage.Risk      // That a task of this type and agent dies, now.
-	Task *lifecycle.TaskFacts // What is known of its task, of one that is open; nil where that was not looked at.
+	Risk *dlqtriage.Risk // That a task of this type and agent dies, now.
+	// InQueue says whether its entry is in the broker's queue now; nil where it has none, or that is not known.
+	InQueue *bool
+	Task    *lifecycle.TaskFacts // What is known of its task, of one that is open; nil where that was not looked at.
 }
 
 // EntryList is one page of entries.
@@ -121,7 +123,20 @@ func (s *Service) rowOf(e dlqtriage.Entry, c dlqtriage.Case) EntryRow {
 	if c.Unread {
 		e.Classification = dlqtriage.NotReadYet()
 	}
-	return EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(c, s.now())}
+	return EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(c, s.now()), InQueue: s.inQueue(e)}
+}
+
+// inQueue says whether the broker's queue holds an entry now; nil where that is not known.
+func (s *Service) inQueue(e dlqtriage.Entry) *bool {
+	stream, err := lifecycle.ParseStreamID(e.DLQStream)
+	if !e.Copied() || err != nil || s.cfg.QueueHolds == nil {
+		return nil
+	}
+	there, looked := s.cfg.QueueHolds(lifecycle.MessageKey{Stream: stream, Seq: e.DLQSeq})
+	if !looked {
+		return nil
+	}
+	return &there
 }
 
 // entryRisk is how likely a task such as this one is to die, as it was within the last [entryRiskAge].

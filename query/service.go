@@ -49,9 +49,12 @@ type Config struct {
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero while that is not known. Optional; without it that is
 	// never known.
 	EntriesRead func() lifecycle.Micros
-	Reconcile   reconcile.Service // Optional; without it no reconciliation is known.
-	Duplicates  DuplicatesConfig  // Optional; see there.
-	Restarts    RestartReader     // Optional; without it no restart is known.
+	// QueueHolds reports whether the broker's dead-letter queue holds an entry now; looked is false where that is not known. Optional; without it that is
+	// never known.
+	QueueHolds func(entry lifecycle.MessageKey) (there, looked bool)
+	Reconcile  reconcile.Service // Optional; without it no reconciliation is known.
+	Duplicates DuplicatesConfig  // Optional; see there.
+	Restarts   RestartReader     // Optional; without it no restart is known.
 
 	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
 	Policy func() *dlqtriage.Policy

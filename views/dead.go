@@ -227,12 +227,17 @@ func medianWords(s dlqtriage.Sums) string {
 	return lifecycle.Lasting(s.Median.Round(time.Millisecond))
 }
 
-// dlqPlace is where the entry in the broker's queue is. While the queue was not read nothing is said of one that was not seen.
-func dlqPlace(e dlqtriage.Entry, unread bool) string {
+// dlqPlace is where the entry in the broker's queue is, or was. While the queue was not read nothing is said of one that was not seen.
+func dlqPlace(p EntryPage) string {
+	place := fmt.Sprintf("%s:%d", p.DLQStream, p.DLQSeq)
 	switch {
-	case e.Copied():
-		return fmt.Sprintf("%s:%d", e.DLQStream, e.DLQSeq)
-	case unread:
+	case p.Copied() && p.InQueue == nil:
+		return place + " when it was read"
+	case p.Copied() && !*p.InQueue:
+		return "no longer there: " + place + " was deleted, purged, or dropped by a limit of the queue"
+	case p.Copied():
+		return place
+	case p.Unread:
 		return "not known: the queue was not read yet"
 	}
 	return "none was seen"

@@ -175,7 +175,7 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 		return err
 	}
 	for _, e := range found.Rows {
-		row := views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: lifecycle.PageOfTask(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen}
+		row := views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: lifecycle.PageOfTask(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen, Left: e.Open() && e.InQueue != nil && !*e.InQueue}
 		if e.Task != nil && e.Deliveries > 0 {
 			row.Effects, row.Doubt = effectsInShort(e.Task)
 		}

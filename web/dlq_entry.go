@@ -69,7 +69,7 @@ func (w *Web) chosenEntry(ctx context.Context, q entryQuery) (*views.EntryPage, 
 func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list string) views.EntryPage {
 	p := views.EntryPage{
 		Entry: found.Entry, Href: entryAddress(found.ID), TaskHref: lifecycle.PageOfTask(found.TaskID), Plan: found.Plan, Diff: found.Diff,
-		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
+		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(), InQueue: found.InQueue,
 		Actions: w.actionPanel(ctx, found, list),
 	}
 	if found.Agent != "" {

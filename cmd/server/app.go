@@ -51,6 +51,8 @@ type App struct {
 	reports    *reconcile.Runner
 	// entriesRead is up to when all dead-letter entries were read.
 	entriesRead func() lifecycle.Micros
+	// queueHolds reports whether the dead-letter queue holds an entry now.
+	queueHolds func(entry lifecycle.MessageKey) (there, looked bool)
 	// publishesRead is up to when all publish lines of a stream's messages are stored.
 	publishesRead func(stream string) lifecycle.Micros
 	// looks reports whether the monitor looks at what dies; nil where there is none.

@@ -42,7 +42,7 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 	}
 	entries, err := deadletters.New(deadletters.Config{Config: shared})
 	if err == nil {
-		a.entriesRead = entries.ReadTo
+		a.entriesRead, a.queueHolds = entries.ReadTo, entries.Holds
 	}
 	add(entries, err)
 	shared.Now = nil // Firestore has a clock of its own.

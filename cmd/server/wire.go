@@ -129,7 +129,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	ask, err := query.New(query.Config{
-		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, TaskName: fleet.TaskName, Health: a.health, Reconcile: a.reports, Restarts: store, EntriesRead: a.entriesRead, Now: fleetNow, Log: log,
+		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, TaskName: fleet.TaskName, Health: a.health, Reconcile: a.reports, Restarts: store, EntriesRead: a.entriesRead, QueueHolds: a.queueHolds, Now: fleetNow, Log: log,
 		Asker:      func(ctx context.Context) string { return access.From(ctx).Holder() },
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Looks:      a.looksAtDeaths,

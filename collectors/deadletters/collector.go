@@ -28,15 +28,17 @@ type Collector struct {
 	cfg     Config
 	readers map[string]*reader // By stream.
 
-	mu      sync.Mutex
-	parts   []health.Part           // What the last look at the streams found.
-	reading []*collectors.Collector // They say themselves how they are.
-	readTo  lifecycle.Micros
+	mu       sync.Mutex
+	parts    []health.Part           // What the last look at the streams found.
+	reading  []*collectors.Collector // They say themselves how they are.
+	readTo   lifecycle.Micros
+	holdings map[string]holding // By stream.
 }
 
 // reader reads one stream.
 type reader struct {
 	collector *collectors.Collector
+	resolver  *collectors.IncarnationResolver
 	stop      context.CancelFunc
 	done      chan struct{}
 	readTo    lifecycle.Micros
@@ -94,6 +96,7 @@ func (c *Collector) Run(ctx context.Context) error {
 func (c *Collector) turn(ctx context.Context) {
 	found, err := c.find(ctx)
 	if err != nil {
+		c.observe(ctx, streams{})
 		c.note(ctx, []health.Part{{State: health.Down, Detail: err.Error()}}, nil, 0)
 		return
 	}
@@ -119,6 +122,7 @@ func (c *Collector) turn(ctx context.Context) {
 		c.measure(ctx, name, r)
 		reading = append(reading, r.collector)
 	}
+	c.observe(ctx, found)
 	c.note(ctx, parts, reading, c.readByAll(found))
 }
 
@@ -166,7 +170,7 @@ func (c *Collector) start(ctx context.Context, found streams, name string) (*rea
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r := &reader{collector: reading, stop: stop, done: make(chan struct{})}
+	r := &reader{collector: reading, resolver: resolver, stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		_ = reading.Run(ctx) // It never errors.

@@ -15,9 +15,10 @@ import (
 // streams are those that take dead-letter entries.
 type streams struct {
 	readable []string
-	mixed    []string         // Of the readable ones, those that take other subjects too.
-	emptied  []string         // They drop a line once it is acknowledged: reading would destroy what others need.
-	at       lifecycle.Micros // When they were looked for, by the broker's clock; zero when not known.
+	mixed    []string                         // Of the readable ones, those that take other subjects too.
+	emptied  []string                         // They drop a line once it is acknowledged: reading would destroy what others need.
+	infos    map[string]*jetstream.StreamInfo // Of the readable ones.
+	at       lifecycle.Micros                 // When they were looked for, by the broker's clock; zero when not known.
 }
 
 func (s streams) has(name string) bool { return slices.Contains(s.readable, name) }
@@ -30,7 +31,7 @@ func observed() []string { return []string{fleet.StreamTasks} }
 
 // find looks for the streams by their subjects. It errors when the broker does not answer.
 func (c *Collector) find(ctx context.Context) (streams, error) {
-	var out streams
+	out := streams{infos: map[string]*jetstream.StreamInfo{}}
 	lister := c.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(c.subjects()))
 	var names []string
 	for name := range lister.Name() {
@@ -49,7 +50,7 @@ func (c *Collector) find(ctx context.Context) (streams, error) {
 		case info.Config.Retention != jetstream.LimitsPolicy:
 			out.emptied = append(out.emptied, name)
 		default:
-			out.readable = append(out.readable, name)
+			out.readable, out.infos[name] = append(out.readable, name), info
 			if !c.cfg.Contract.OnlyEntries(info.Config.Subjects) {
 				out.mixed = append(out.mixed, name)
 			}
