@@ -440,7 +440,7 @@ func TestDiscrepanciesAreNamed(t *testing.T) {
 	for want, report := range map[string]*reconcile.Report{
 		"Exhausted, not in the dead-letter queue: 1.":                                                                      lists(0, 0, 1),
 		"Acknowledged, no completion: 1,200. Record deleted: 3.":                                                           lists(1200, 3),
-		"2 messages are unexplained: nothing says what became of them. Acknowledged, no completion: 1.":                    unexplained,
+		"2 messages are unexplained. Acknowledged, no completion: 1.":                                                      unexplained,
 		"Acknowledged, no completion: 1. Record deleted: 2. Exhausted, not in the dead-letter queue: 3. More on the page.": lists(1, 2, 3, 4),
 	} {
 		for _, x := range find(func(f *alerts.Facts) { f.Reconciled = &reconcile.Run{Report: report} }) {

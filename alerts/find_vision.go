@@ -22,7 +22,7 @@ func findDiscrepancy(f *Facts, _ Rule) []Finding {
 	}
 	why := listed(report)
 	if u := report.Total.Unexplained; u != 0 {
-		why = number(u, "message is", "messages are") + " unexplained: nothing says what became of them. " + why
+		why = number(u, "message is", "messages are") + " unexplained. " + why
 	}
 	return []Finding{{
 		Count: n, Since: report.AsOf, What: number(n, "discrepancy", "discrepancies") + " between published and completed work", Why: why, Page: "/reconciliation",
