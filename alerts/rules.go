@@ -99,7 +99,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleKeyConflict, Severity: Warning, Title: "Idempotency key conflict", find: findKeyConflict,
 			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
-			Why:  "One idempotency key stands for different payloads: one of them will never run, or both did.",
+			Why:  "One idempotency key stands for different payloads: an agent that checks the key runs one of them only, another one both.",
 			Next: "Decide which payload is meant, and give the other a key of its own.",
 		}, {
 			ID: RulePaused, Severity: Warning, For: time.Minute, Title: "Consumer paused with work waiting", find: findPaused,
