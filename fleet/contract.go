@@ -121,6 +121,9 @@ func (c Contract) DLQSubject(agent, category string) string {
 	return c.Prefix + ".dlq." + agent + "." + category
 }
 
+// DLQSubjects matches all dead-letter entries, and what else is published under their prefix.
+func (c Contract) DLQSubjects() string { return c.Prefix + ".dlq.>" }
+
 // ParseDLQSubject splits a subject of the form that [Contract.DLQSubject] writes. The category may have several tokens.
 func (c Contract) ParseDLQSubject(subject string) (agent, category string, ok bool) {
 	return cutTwo(subject, c.Prefix+".dlq.")

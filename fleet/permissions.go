@@ -39,7 +39,7 @@ func (s Streams) Permissions() []Identity {
 		},
 		{
 			Name: "mover", Purpose: "Moves dead messages, and those in flight that somebody quarantines, from the streams of tasks to the DLQ.",
-			Publish:   slices.Concat([]string{c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.NAMES")}, s.perStream(c.moving), s.looksAtQueues()),
+			Publish:   slices.Concat([]string{c.DLQSubjects(), c.api("INFO"), c.api("STREAM.NAMES")}, s.perStream(c.moving), s.looksAtQueues()),
 			Subscribe: []string{inbox},
 		},
 		{

@@ -8,9 +8,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// dlqSubjects matches all dead-letter entries.
-func (c Contract) dlqSubjects() string { return c.DLQSubject("*", ">") }
-
 // OnlyEntries reports whether a stream with these subjects takes dead-letter entries and nothing else.
 func (c Contract) OnlyEntries(subjects []string) bool {
 	return !slices.ContainsFunc(subjects, func(subject string) bool { return !strings.HasPrefix(subject, c.Prefix+".dlq.") })
@@ -21,7 +18,7 @@ func (c Contract) OnlyEntries(subjects []string) bool {
 func (s Streams) withQueues(existing map[string]map[string]any) Streams {
 	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		subjects := asTexts(existing[name]["subjects"])
-		if _, _, takes := overlap(subjects, []string{s.Contract.dlqSubjects()}); !takes || s.wantsDLQ(name) {
+		if _, _, takes := overlap(subjects, []string{s.Contract.DLQSubjects()}); !takes || s.wantsDLQ(name) {
 			continue
 		}
 		if existing[name]["retention"] == "limits" {
@@ -30,7 +27,7 @@ func (s Streams) withQueues(existing map[string]map[string]any) Streams {
 			s.emptied = append(s.emptied, name)
 		}
 		s.queued = s.queued || len(s.DLQAgents) == 0 && existing[StreamDLQ] == nil &&
-			slices.ContainsFunc(subjects, func(subject string) bool { return SubjectCovers(subject, s.Contract.dlqSubjects()) })
+			slices.ContainsFunc(subjects, func(subject string) bool { return SubjectCovers(subject, s.Contract.DLQSubject("*", ">")) })
 	}
 	return s
 }
@@ -44,7 +41,7 @@ func (s Streams) wantsDLQ(name string) bool {
 func (s Streams) queueReader(name string, subjects []string) Reader {
 	r := Reader{Stream: name, Source: deadLetterSource, By: s.By}
 	if !s.Contract.OnlyEntries(subjects) {
-		r.Subject = s.Contract.Prefix + ".dlq.>"
+		r.Subject = s.Contract.DLQSubjects()
 	}
 	return r
 }

@@ -71,18 +71,23 @@ func TestAStreamOfSomeDeadLettersIsReadAndReplacesNoOther(t *testing.T) {
 	if blocked := strings.Join(plan.Blocked(), "; "); !strings.Contains(blocked, "stream MINE already stores genbrain.dlq.cto.>") {
 		t.Errorf("blocked: %q", blocked)
 	}
-	beside, _ := planBeside(t, jetstream.StreamConfig{Name: "MINE", Subjects: []string{"genbrain.dlq.cto.>"}}, "ceo")
-	if blocked := beside.Blocked(); len(blocked) > 0 {
-		t.Errorf("blocked: %v", blocked)
-	}
-	var read []string
-	for _, r := range beside.Readers {
-		if r.Source == "deadletters" {
-			read = append(read, r.Stream)
+	for _, queue := range []jetstream.StreamConfig{
+		{Name: "MINE", Subjects: []string{"genbrain.dlq.cto.>"}},
+		{Name: "DLQ", Subjects: []string{"genbrain.dlq.before"}}, // The one for all agents, before each got its own.
+	} {
+		beside, _ := planBeside(t, queue, "ceo")
+		if blocked := beside.Blocked(); len(blocked) > 0 {
+			t.Errorf("blocked: %v", blocked)
 		}
-	}
-	if !slices.Equal(read, []string{"DLQ_ceo", "MINE"}) {
-		t.Errorf("dead letters are read from %v", read)
+		var read []string
+		for _, r := range beside.Readers {
+			if r.Source == "deadletters" {
+				read = append(read, r.Stream)
+			}
+		}
+		if !slices.Equal(read, []string{"DLQ_ceo", queue.Name}) {
+			t.Errorf("dead letters are read from %v", read)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (s Streams) dlqs() []jetstream.StreamConfig {
 	if s.queued {
 		return nil
 	}
-	names := map[string]string{StreamDLQ: s.Contract.Prefix + ".dlq.>"}
+	names := map[string]string{StreamDLQ: s.Contract.DLQSubjects()}
 	if len(s.DLQAgents) > 0 {
 		names = map[string]string{}
 	}

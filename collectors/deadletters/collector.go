@@ -134,7 +134,7 @@ func (c *Collector) unreadable(found streams) []health.Part {
 			Detail: "stream " + name + " drops entries once they are read, so they are not read: give it the retention limits"})
 	}
 	if len(found.readable)+len(found.emptied) == 0 {
-		parts = append(parts, health.Part{State: health.NotConfigured, Detail: "no stream takes " + c.subjects()})
+		parts = append(parts, health.Part{State: health.NotConfigured, Detail: "no stream takes " + c.cfg.Contract.DLQSubjects()})
 	}
 	return parts
 }
@@ -161,7 +161,7 @@ func (c *Collector) start(ctx context.Context, found streams, name string) (*rea
 	cfg.Incarnations = resolver
 	subject := ""
 	if slices.Contains(found.mixed, name) {
-		subject = c.subjects()
+		subject = c.cfg.Contract.DLQSubjects()
 	}
 	reading, err := collectors.New(cfg, collectors.Source{
 		Name: Name, Stream: name, Subject: subject, Decode: Decode, AfterPublishes: true, Resolves: true, Optional: true, Edited: true,

@@ -23,16 +23,13 @@ type streams struct {
 
 func (s streams) has(name string) bool { return slices.Contains(s.readable, name) }
 
-// subjects matches all entries.
-func (c *Collector) subjects() string { return c.cfg.Contract.Prefix + ".dlq.>" }
-
 // observed are the streams whose messages entries speak of.
 func observed() []string { return []string{fleet.StreamTasks} }
 
 // find looks for the streams by their subjects. It errors when the broker does not answer.
 func (c *Collector) find(ctx context.Context) (streams, error) {
 	out := streams{infos: map[string]*jetstream.StreamInfo{}}
-	lister := c.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(c.subjects()))
+	lister := c.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(c.cfg.Contract.DLQSubjects()))
 	var names []string
 	for name := range lister.Name() {
 		names = append(names, name)
