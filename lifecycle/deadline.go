@@ -87,7 +87,7 @@ type lease struct {
 func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	if x, _ := ev.passed(); x != nil {
 		held := ev.lapsed(x)
-		held.atLatest = ev.mayEndEarlier(c, x.Basis)
+		held.atLatest = x.AtLatest || ev.mayEndEarlier(c, x.Basis)
 		return held
 	}
 	wait := c.Wait(ev.n)
@@ -113,9 +113,12 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	return held
 }
 
-// mayEndEarlier reports whether a lease that counts from basis may have run out before: the broker's own time of the delivery is not known, and no heartbeat came in
-// time whenever the delivery was.
+// mayEndEarlier reports whether a lease that counts from basis may have run out before: the broker may have gone by the present wait before that was seen, or its own time of
+// the delivery is not known, and no heartbeat came in time whenever the delivery was.
 func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
+	if basis < c.WaitsSince {
+		return basis.Known()
+	}
 	if !basis.Known() || ev.deliveredAt.Known() {
 		return false
 	}

@@ -246,17 +246,23 @@ func TestADeadlineIsTheLatestWhereTheDeliveryIsNotKnown(t *testing.T) {
 		name, given string
 		atLatest    bool
 		due         string
+		waits       time.Duration // Since when the consumer's waits are known to be in force.
 	}{
-		{"its time is known", "delivered 28s seq=1 cseq=1 exact\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s"},
-		{"a heartbeat long after it was stored", "heartbeat 30s seq=1 n=1 cseq=1", true, "Due since 5 s, or longer"},
-		{"the same, and it was concluded that it ran out", "heartbeat 30s seq=1 n=1 cseq=1" + expired, true, "Due since 5 s, or longer"},
-		{"a poll saw the delivery at some time", "delivered 30s seq=1 cseq=1", true, "Due since 5 s, or longer"},
-		{"a heartbeat within the wait since it was stored, and others in time", "heartbeat 9s seq=1 n=1 cseq=1\nheartbeat 17s seq=1 n=1 cseq=1\nheartbeat 24s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s"},
-		{"within the wait since the attempt before was handed back", "naked 21s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", false, "Due since 5 s"},
-		{"longer after that", "naked 12s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", true, "Due since 5 s, or longer"},
+		{"its time is known", "delivered 28s seq=1 cseq=1 exact\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s", 0},
+		{"a heartbeat long after it was stored", "heartbeat 30s seq=1 n=1 cseq=1", true, "Due since 5 s, or longer", 0},
+		{"the same, and it was concluded that it ran out", "heartbeat 30s seq=1 n=1 cseq=1" + expired, true, "Due since 5 s, or longer", 0},
+		{"a poll saw the delivery at some time", "delivered 30s seq=1 cseq=1", true, "Due since 5 s, or longer", 0},
+		{"a heartbeat within the wait since it was stored, and others in time", "heartbeat 9s seq=1 n=1 cseq=1\nheartbeat 17s seq=1 n=1 cseq=1\nheartbeat 24s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s", 0},
+		{"within the wait since the attempt before was handed back", "naked 21s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", false, "Due since 5 s", 0},
+		{"longer after that", "naked 12s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", true, "Due since 5 s, or longer", 0},
+		{"its wait was changed after it was delivered", "delivered 30s seq=1 cseq=1 exact", true, "Due since 5 s, or longer", 35 * time.Second},
+		{"that was concluded, and Fleetglass started again", "delivered 30s seq=1 cseq=1 exact" + expired + " latest", true, "Due since 5 s, or longer", 0},
 	} {
 		r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\n"+tc.given)}).record("T")
 		now := base.Add(45 * time.Second)
+		if c.WaitsSince = 0; tc.waits > 0 {
+			c.WaitsSince = base.Add(tc.waits)
+		}
 		l, _ := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &c, Typical{}, At(now))
 		if l.Deadline != base.Add(40*time.Second) || l.AtLatest != tc.atLatest {
 			t.Errorf("%s: deadline %s, the latest: %v; want +40s, %v", tc.name, offset(l.Deadline), l.AtLatest, tc.atLatest)

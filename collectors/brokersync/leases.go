@@ -17,7 +17,6 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	}
 	a := attemptOf(m.CurrentLife(), l.Attempt)
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
-	l.AtLatest = l.AtLatest || basis < c.WaitsSince // It may have had less time before.
 	switch {
 	case a.NakAt.Known() && last:
 		l.Basis, l.Deadline, l.Latest, l.AtLatest = max(a.NakAt, basis), a.NakAt, a.NakAt, false
