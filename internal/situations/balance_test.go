@@ -76,6 +76,10 @@ func (g *glass) reconcile(ctx context.Context) (r reconciliation, err error) {
 // balances holds when a reconciliation, made once nothing happens any more, agrees with what the clients of all worlds of a land know, and with what each
 // task says.
 func balances(ctx context.Context, g *glass, players []*player, lives map[*player]*life) error {
+	before := map[*player]story{}
+	for _, p := range players {
+		before[p], _ = p.look(ctx, g)
+	}
 	r, err := g.reconcile(ctx)
 	if err != nil {
 		return fmt.Errorf("reconciliation: %w", err)
@@ -90,7 +94,7 @@ func balances(ctx context.Context, g *glass, players []*player, lives map[*playe
 		}
 		w.receive() // What the broker sent since it was judged.
 		if s, ok := p.look(ctx, g); ok {
-			if err := errors.Join(w.lineTold(r, s), w.findingsTold(r, s)); err != nil {
+			if err := errors.Join(w.lineTold(r, before[p], s), w.findingsTold(r, s)); err != nil {
 				return fmt.Errorf("%s: %w\nwhat happened:\n\t%s\nin the end:\n\t%s", p.name, err, strings.Join(w.diary, "\n\t"), s)
 			}
 		}
@@ -98,14 +102,17 @@ func balances(ctx context.Context, g *glass, players []*player, lives map[*playe
 	return nil
 }
 
-// lineTold holds when the line of the world's agent counts each of its messages as its task says.
-func (w *life) lineTold(r reconciliation, s story) error {
+// lineTold holds when the line of the world's agent counts each of its messages as its task says, before the reconciliation and after it.
+func (w *life) lineTold(r reconciliation, before, s story) error {
 	var want, got balance
 	var triaged int64 // Where their entries had not come, they are counted as they died.
 	for _, m := range w.letters {
-		s.task = m.task
-		switch said := s.messageAt(m.letter); {
+		before.task, s.task = m.task, m.task
+		was, said := before.messageAt(m.letter), s.messageAt(m.letter)
+		switch {
 		case said == nil && !m.unwanted: // It counts, and nobody knows of which task it is.
+			return nil
+		case said != nil && (was == nil || was.State != said.State): // Something happened meanwhile.
 			return nil
 		case said == nil || s.told().Agent != w.agent:
 		case said.State == "triaged":
@@ -204,7 +211,7 @@ func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 		return "its task tells of it"
 	case kind == "exhausted_outside_dlq" && m.had+w.empty < w.fewest:
 		return "it was not given to workers so often"
-	case kind == "expired" && (m.expires.IsZero() || !m.gone):
+	case kind == "expired" && m.expires.IsZero() && w.land.streams[0].MaxAge == 0:
 		return "no age removed it"
 	case kind == "held_though_settled" && (m.gone || !queue):
 		return "its stream does not hold it"

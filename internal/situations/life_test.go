@@ -34,6 +34,7 @@ type life struct {
 	unpaused time.Time // When the consumers that were paused go on.
 
 	taps *nats.Subscription // To what the stream stores; nil where Fleetglass comes later.
+	feed *feed              // What its stream of changes says; nil where Fleetglass comes later or is killed.
 
 	mu      sync.Mutex
 	decided []decision // Through Fleetglass, about dead messages.

@@ -145,6 +145,9 @@ func (w *life) agrees(s story) error {
 		if err := w.boundariesTold(m.task, s.told()); err != nil {
 			return err
 		}
+		if w.said[work{m.task, m.key}].recorded && s.told().Idempotency == nil {
+			return fmt.Errorf("the completion of task %q is recorded, and no record of it is known", m.task)
+		}
 		if err := w.leaseTold(m, said); err != nil {
 			return fmt.Errorf("%s:%d, lease %+v: %w", m.stream, m.seq, *said.Lease, err)
 		}
@@ -159,7 +162,7 @@ func (w *life) agrees(s story) error {
 			return fmt.Errorf("no worker can be given %s:%d as things are, and the answers say that the next free one is: %s", m.stream, m.seq, words)
 		}
 	}
-	return errors.Join(w.figuresTold(s), w.deadTold(s))
+	return errors.Join(w.figuresTold(s), w.deadTold(s), w.streamTold(s))
 }
 
 // inTheEnd is what a message must not be called when everything was looked at.

@@ -53,8 +53,11 @@ type seen struct {
 		AcceptedAt     *string   `json:"accepted_at"`
 		CompletedAt    time.Time `json:"completed_at"`
 	} `json:"boundaries"`
-	Lease   *seenLease `json:"lease"`
-	Answers any        `json:"answers"`
+	Lease       *seenLease `json:"lease"`
+	Answers     any        `json:"answers"`
+	Idempotency *struct {
+		Key string
+	} `json:"idempotency"`
 }
 
 type seenMessage struct {

@@ -117,6 +117,15 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 	}
 	all := slices.Collect(maps.Values(scenes))
 	prepare(t, all)
+	for _, s := range all {
+		if m != live {
+			break
+		}
+		told := s.world.glass.follow(t)
+		for _, p := range s.players {
+			lives[p].feed = told
+		}
+	}
 	playScenes(t, m, all)
 	for p, w := range lives {
 		if p.failed != nil {
