@@ -149,7 +149,7 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 	switch {
 	case j.told:
 		keeping.keeps = true
-	case j.acked && a.settled(lastAt(m.OpenMessage)):
+	case j.acked && m.Message.Stored != nil && a.settled(lastAt(m.OpenMessage)): // Without its publish nobody knows which record would be its own.
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
 		if overlaps(a.cfg.Deaf, m.Message.Key.Stream.Name, m.Message.FirstAt, a.cfg.AsOf) {
 			j.why = "Acknowledged, and no record says that the task was completed; a report may have been missed, because capture has a gap since."

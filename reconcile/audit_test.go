@@ -96,6 +96,7 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"acked without a record", stored + "acked 2s seq=1 n=1" + keeps, "completed 2; acked_not_recorded: T"},
 		{"acked without a record a moment ago", stored + "acked 59m30s seq=1 n=1" + keeps, "completed 2"},
 		{"acked as another message of its key was recorded", stored + "acked 2s seq=1 n=1\ncompletion_recorded 1s task=T\npublished 10s seq=2 task=T\nacked 12s seq=2 n=1", "completed 2"},
+		{"acked, and its publish was not seen", "acked 2s seq=1 n=1" + keeps, "completed 2"},
 		{"recorded, removed, then acked", stored + "delivered 1s seq=1 n=1 exact\ncompletion_recorded 2s task=T\nvanished 3s seq=1 removal=operator\nacked 4s seq=1 n=1" + keeps, "completed 2"},
 		{"an agent that keeps none", stored + "acked 2s seq=1 n=1", "completed 1; no records: marketing 1"},
 		{"recorded, not acked", stored + "completion_recorded 2s task=T", "in flight 1; completed_not_acked: T"},
