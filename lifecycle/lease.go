@@ -210,7 +210,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 	l.AttemptFrom = ev.attemptFrom()
 	l.BeganExact = ev.deliveredAt.Known()
 	l.setOwner(&ev)
-	if c != nil && !c.Gone { // Nobody keeps the lease of a consumer that is gone.
+	if c != nil && !c.Gone && !c.Unanswered { // Nobody keeps the lease of a consumer that is gone, or that awaits no answers.
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
 		held := ev.lease(c, at.Unseen)
@@ -266,7 +266,7 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 		return NextStep{What: "delivery"}
 	case v.State.Abandoned():
 		return NextStep{What: "dead_letter"}
-	case c == nil || c.Gone:
+	case c == nil || c.Gone || c.Unanswered:
 		return NextStep{} // How many attempts there are, and how long each has, is not known, or nothing follows.
 	case v.State == StateFailed && lastAttempt:
 		return NextStep{What: "exhaustion"}

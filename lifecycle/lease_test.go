@@ -211,6 +211,17 @@ func TestAHeartbeatInAGapMayHaveCome(t *testing.T) {
 	}
 }
 
+// A consumer that awaits no answers has no wait, so that nothing runs out.
+func TestAConsumerThatAwaitsNoAnswersKeepsNoLease(t *testing.T) {
+	t.Parallel()
+	r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\nheartbeat 2s seq=1 n=1 cseq=1")}).record("T")
+	c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", Unanswered: true, DeliveredSeq: 1}
+	l, _ := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &c, Typical{}, At(base.Add(20*time.Second)))
+	if l.Deadline.Known() || l.Stale != "" || l.Next.What == "redelivery" {
+		t.Errorf("deadline %s, stale %q, next %+v", offset(l.Deadline), l.Stale, l.Next)
+	}
+}
+
 // The broker counts a delay by the wait that was in force when the message was handed back, and by the one that is in force when it looks.
 func TestNobodyKnowsWhenADelayIsOverWhoseWaitWasChanged(t *testing.T) {
 	t.Parallel()
