@@ -203,7 +203,7 @@ func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 		return "its worker acknowledged it in time"
 	case kind == "acked_not_recorded" && !m.acked && !m.swept:
 		return "no worker acknowledged it"
-	case kind == "acked_not_recorded" && (m.recorded || m.reported):
+	case kind == "acked_not_recorded" && (w.said[work{m.task, m.key}].recorded || m.reported): // A record that is deleted may not have been read.
 		return "its completion was told"
 	case kind == "record_missing" && !recorded:
 		return "it never had a record"

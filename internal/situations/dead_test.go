@@ -52,7 +52,6 @@ func (w *life) deadTold(s story) error {
 
 // letterTold holds when a dead letter says of a message what its clients know.
 func (w *life) letterTold(m *mail, d deadLetter) error {
-	told := w.said[work{m.task, m.key}]
 	switch {
 	case *withForgery:
 		return nil
@@ -64,7 +63,7 @@ func (w *life) letterTold(m *mail, d deadLetter) error {
 		return fmt.Errorf("workers had it %d times, or %d times more", m.had, w.empty)
 	case d.FailedAt.Before(m.stored[0].Add(-deedSlack)) || d.FailedAt.After(time.Now().Add(deedSlack)):
 		return fmt.Errorf("it was published after %s, and died before %s", m.stored[0], time.Now())
-	case d.Plan.Eligible && (told.recorded || told.reported):
+	case d.Plan.Eligible && (w.said[work{m.task, m.key}].recorded || m.reported):
 		return errors.New("its work is done, and a retry is said to be safe")
 	case d.Plan.Eligible && d.Next != nil:
 		return errors.New("its task has a newer message, and a retry is said to be possible")

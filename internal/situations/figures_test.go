@@ -41,6 +41,9 @@ func (w *life) figuresTold(s story) error {
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(w.letters, func(m *mail) bool { return m.unasked }) { // What is recorded and lies in its stream reads completing, and waits for nothing.
+		got.queue = nil
+	}
 	switch {
 	case got.published != want.published:
 		return fmt.Errorf("the statistics say that %d messages were published, and %d of them are known", got.published, want.published)
