@@ -121,6 +121,9 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.beginLosses(ctx, stream, consumer); err != nil {
 		return err
 	}
+	if err := c.readOutstanding(ctx, stream, consumer.CachedInfo()); err != nil {
+		return err
+	}
 	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries, sharded: !c.shard.Whole()}
 	defer r.abandon()
 	watching, stopWatching := context.WithCancel(ctx)

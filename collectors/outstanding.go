@@ -1,0 +1,55 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Where lines are removed from a stream by their subject, the broker takes those that a durable was given before them for acknowledged as soon as the next one is
+// (docs/broker-facts.md). Whoever was killed with such lines in hand would never be given them again. So who begins to read such a stream first reads what was given out.
+
+// readOutstanding stores the lines that the durable had given out when the session began, and that nobody had acknowledged. They come again, and count once. It errors only
+// when ctx is done: a line that cannot be read now comes again.
+func (c *Collector) readOutstanding(ctx context.Context, id lifecycle.StreamID, info *jetstream.ConsumerInfo) error {
+	if !c.src.Edited || info.NumAckPending == 0 {
+		return nil
+	}
+	lines, err := c.linesBetween(ctx, id, info)
+	if err != nil {
+		c.cfg.Logger.Warn("lines that were given out before could not be read", "stream", c.src.Stream, "error", err)
+	}
+	if len(lines) == 0 {
+		return ctx.Err()
+	}
+	if c.src.AfterPublishes {
+		c.cfg.Barrier.Pause(ctx)
+	}
+	return c.commitWithRetry(ctx, &lineBatch{lines: lines})
+}
+
+// linesBetween reads the lines that the durable takes between what was acknowledged and what was given out. Where it errors it returns those that it read before.
+func (c *Collector) linesBetween(ctx context.Context, id lifecycle.StreamID, info *jetstream.ConsumerInfo) (lines []Line, err error) {
+	stream, err := c.cfg.JetStream.Stream(ctx, c.src.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
+	}
+	for seq := info.AckFloor.Stream + 1; seq <= info.Delivered.Stream; seq++ {
+		msg, err := stream.GetMsg(ctx, seq)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+		case err != nil:
+			return lines, fmt.Errorf("read line %d of %s: %w", seq, c.src.Stream, err)
+		case lifecycle.MatchesAny(filtersOf(info.Config), msg.Subject):
+			lines = append(lines, Line{
+				Source: id, Seq: msg.Sequence, At: lifecycle.MicrosOf(msg.Time), Subject: fleet.OriginalSubject(msg.Subject), Headers: msg.Header, Body: msg.Data,
+			})
+		}
+	}
+	return lines, nil
+}
