@@ -41,7 +41,8 @@ func (w *life) figuresTold(s story) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(w.letters, func(m *mail) bool { return m.unasked }) { // What is recorded and lies in its stream reads completing, and waits for nothing.
+	// What is recorded and awaits no answer reads completing, and waits for nothing; what was done before a reset waits again, and reads completed.
+	if w.renewed || slices.ContainsFunc(w.letters, func(m *mail) bool { return m.unasked }) {
 		got.queue = nil
 	}
 	switch {
