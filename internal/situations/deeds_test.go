@@ -146,7 +146,7 @@ func (w *life) removalTold(m *mail, words string) error {
 		"removed by an operator.":     m.struck,
 		"by the max_age of the":       w.land.streams[0].MaxAge > 0,
 		"by its own ttl":              !m.expires.IsZero() && w.land.streams[0].MaxAge == 0,
-		"by a limit of the stream":    m.crowded,
+		"by a limit of the stream":    m.crowded || m.struck && w.land.streams[0].MaxMsgsPerSubject > 0, // It would have dropped it (docs/situations.md).
 		"removed with its stream":     false,
 		"with the last consumer that": m.unclaimed,
 	} {
