@@ -11,11 +11,11 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Where lines are removed from a stream by their subject, the broker takes those that a durable was given before them for acknowledged as soon as the next one is
-// (docs/broker-facts.md). Whoever was killed with such lines in hand would never be given them again. So who begins to read such a stream first reads what was given out.
+// Where lines are purged from a stream by their subject, the broker may count lines as acknowledged that it gave out before, and never gives them out again
+// (docs/broker-facts.md). A program that was killed with such lines in hand would lose them. So a session begins with what was given out and not acknowledged.
 
-// readOutstanding stores the lines that the durable had given out when the session began, and that nobody had acknowledged. They come again, and count once. It errors only
-// when ctx is done: a line that cannot be read now comes again.
+// readOutstanding stores the lines that the durable had given out when the session began, and that nobody had acknowledged. Those that the broker gives out again
+// count once. A line that cannot be read now is left to the broker, and the log says so: it errors only when ctx is done.
 func (c *Collector) readOutstanding(ctx context.Context, id lifecycle.StreamID, info *jetstream.ConsumerInfo) error {
 	if !c.src.Edited || info.NumAckPending == 0 {
 		return nil

@@ -161,7 +161,7 @@ func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement
 	j.term, j.kind = termUnexplained, OutcomeUnexplained
 	switch {
 	case !m.VanishedAt.Known() && m.Stranded():
-		j.why = "The stream has it, and its consumer is past it and awaits no answer: nobody delivers it, and nothing seen says how its delivery ended."
+		j.why = "The stream has it, and its consumer is past it and awaits no answer: nobody delivers it, and nothing seen says what became of it."
 	case !m.VanishedAt.Known():
 		j.why = "Lines name the message, and none proves that the stream stored it."
 	case s.aged(m):
