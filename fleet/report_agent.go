@@ -40,7 +40,7 @@ func claimedAgents(ce event.Event, d reportData) []agentClaim {
 // and none of them is lost. Where it is proved whose report it is, and the source names somebody else or nobody, the agent is part of it, so that nobody takes the
 // id of another's report. e must not yet have what tells of the way that the report came.
 func reportID(ce event.Event, e *lifecycle.Event, from ReportOrigin) lifecycle.EventID {
-	said, _ := json.Marshal(e.Detail) // Texts and finite numbers can always be written.
+	said, _ := json.Marshal(&e.Detail) // Texts and finite numbers can always be written.
 	parts := []string{ce.Source(), ce.ID(), string(e.Kind), strconv.Itoa(e.Attempt), string(said)}
 	if proved := from.Agent != "" || len(from.Agents) > 0; proved && agentOfSource(ce.Source()) != e.Agent {
 		parts = append(parts, e.Agent)
