@@ -33,8 +33,7 @@ func TestAStopDuringSetUpIsInGoodOrder(t *testing.T) {
 			defer stop()
 			out := &stopper{text: "msg=" + after + " ", stop: stop}
 			args := []string{"--demo", "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir()}
-			none := func(string) (string, bool) { return "", false }
-			if code := run(ctx, args, none, io.Discard, out); code != 0 {
+			if code := run(ctx, args, vars(), io.Discard, out); code != 0 {
 				t.Errorf("exit code %d, want 0", code)
 			}
 			if !strings.Contains(out.all.String(), says) {

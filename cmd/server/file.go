@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -34,10 +35,12 @@ func (s *fileSource) load(name string, flags []*kong.Flag) {
 		s.problems.add("config", "%s: %s", name, yaml.FormatError(err, false, false))
 		return
 	}
+	known := namesForFile(flags)
 	for _, entry := range entries {
 		key := fmt.Sprint(entry.Key)
-		if key == "config" || !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == key }) {
-			s.problems.add("config", "%s: %q is not a setting", name, key)
+		if !slices.Contains(known, key) {
+			near, _ := nearest(key, known)
+			s.problems.add("config", "%s: %w", name, unknown(strconv.Quote(key), near))
 			continue
 		}
 		value, err := settingText(entry.Value)
@@ -47,6 +50,16 @@ func (s *fileSource) load(name string, flags []*kong.Flag) {
 		}
 		s.values[key] = value
 	}
+}
+
+// namesForFile are the settings that a file may hold: all but its own name.
+func namesForFile(flags []*kong.Flag) (names []string) {
+	for _, flag := range flags {
+		if isSetting(flag) && flag.Name != "config" {
+			names = append(names, flag.Name)
+		}
+	}
+	return names
 }
 
 // settingText writes a YAML value as the text that the flag takes.

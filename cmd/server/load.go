@@ -45,9 +45,6 @@ var groups = []kong.Group{
 	{Key: "alerts", Title: "Alerts"}, {Key: "demo", Title: "Demonstration"}, {Key: "log", Title: "Log, traces and profiles"},
 }
 
-// environment gives the value of a variable and whether it is set, as os.LookupEnv does.
-type environment func(name string) (value string, ok bool)
-
 // loaded is a command line that was read, and where its settings came from.
 type loaded struct {
 	cli     *cli
@@ -75,7 +72,11 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 130}),
 		kong.Help(printHelp),
 		kong.ValueFormatter(helpText),
-		kong.PostBuild(func(k *kong.Kong) error { collectProblems(k.Model.Flags, problems); return nil }),
+		kong.PostBuild(func(k *kong.Kong) error {
+			collectProblems(k.Model.Flags, problems)
+			env.findUnknown(k.Model.Node, problems)
+			return nil
+		}),
 		kong.Resolvers(&file, environmentSource{env}),
 		kong.WithBeforeResolve(func(ctx *kong.Context) error {
 			file.load(configFile(ctx, env), ctx.Model.Flags)
@@ -91,7 +92,7 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	if helped {
 		return nil, errHelp
 	}
-	if l.cli.OTLP, err = telemetry.ReadOTLP(env); err != nil {
+	if l.cli.OTLP, err = telemetry.ReadOTLP(env.lookup); err != nil {
 		problems.list = append(problems.list, err)
 	}
 	l.cli.validate(problems)
@@ -131,29 +132,24 @@ func configFile(ctx *kong.Context, env environment) string {
 			}
 		}
 	}
-	name, _ := env(envName("config"))
+	name, _ := env.lookup(envName("config"))
 	return name
-}
-
-// envName is the variable that sets a flag.
-func envName(flag string) string {
-	return "FLEETGLASS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // environmentSource resolves flags from variables.
 type environmentSource struct{ env environment }
 
-// Validate accepts any environment: other variables may begin with our prefix for other programs.
+// Validate has nothing to add: findUnknown says what is wrong with the names.
 func (environmentSource) Validate(*kong.Application) error { return nil }
 
 // Resolve gives the value of the flag's variable, or of the one that other programs read for the same (tag also); nil when neither is set. An
 // empty variable is not set: templates write one for each setting.
 func (s environmentSource) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if value, _ := s.env(envName(flag.Name)); value != "" && isSetting(flag) {
+	if value, _ := s.env.lookup(envName(flag.Name)); value != "" && isSetting(flag) {
 		return value, nil
 	}
 	if also := flag.Tag.Get("also"); also != "" {
-		if value, _ := s.env(also); value != "" {
+		if value, _ := s.env.lookup(also); value != "" {
 			return value, nil
 		}
 	}

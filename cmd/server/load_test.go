@@ -16,15 +16,11 @@ import (
 )
 
 // vars is an environment of its own: tests do not read the process's.
-func vars(pairs ...string) environment {
-	return func(name string) (string, bool) {
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1], true
-			}
-		}
-		return "", false
+func vars(pairs ...string) (env environment) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		env = append(env, pairs[i]+"="+pairs[i+1])
 	}
+	return env
 }
 
 func writeFile(t *testing.T, name, text string) string {

@@ -15,9 +15,10 @@ import (
 var version = "dev"
 
 func main() {
-	shareMemory(os.LookupEnv)
+	env := environment(os.Environ())
+	shareMemory(env)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], env, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

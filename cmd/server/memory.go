@@ -9,10 +9,10 @@ const heapTarget = 184 << 20
 // shareMemory lets the heap grow freely while it is small, which saves work, and collects more often as it nears the target. GOGC and
 // GOMEMLIMIT, where they are set, count instead.
 func shareMemory(env environment) {
-	if _, set := env("GOMEMLIMIT"); set {
+	if _, set := env.lookup("GOMEMLIMIT"); set {
 		return
 	}
-	if _, set := env("GOGC"); set {
+	if _, set := env.lookup("GOGC"); set {
 		return
 	}
 	debug.SetGCPercent(200)

@@ -241,7 +241,7 @@ func TestAProviderIsConfiguredCompletely(t *testing.T) {
 		"--oidc-client-id=a": "--oidc-issuer",
 		"--session-life=1s":  "session-life",
 	} {
-		_, err := load(strings.Fields(args), func(string) (string, bool) { return "", false }, io.Discard)
+		_, err := load(strings.Fields(args), vars(), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", args, err, want)
 		}
