@@ -22,11 +22,20 @@ var (
 	ErrConfigured = errors.New("the token is one of the settings") // It is revoked where it is configured.
 )
 
-// InvalidToken says which part of a wish for a token is wrong.
-type InvalidToken struct{ Field, Detail string }
+// InvalidToken says which parts of a wish for a token are wrong.
+type InvalidToken struct{ Wrong []WrongPart }
+
+// WrongPart is a part of a wish for a token, by its name in a request, and what is wrong with it.
+type WrongPart struct{ Field, Detail string }
 
 // Error implements error.
-func (e *InvalidToken) Error() string { return e.Field + ": " + e.Detail }
+func (e *InvalidToken) Error() string {
+	var all []string
+	for _, w := range e.Wrong {
+		all = append(all, w.Field+": "+w.Detail)
+	}
+	return strings.Join(all, "; ")
+}
 
 const (
 	storedEvery = time.Second      // How often the tokens of the store are read.
@@ -100,7 +109,7 @@ func (i *Issuer) Create(ctx context.Context, by decision.Actor, wish Token) (tex
 	if i.cfg.Tokens.Open() {
 		return "", made, ErrOff
 	}
-	if err := wish.check(now); err != nil {
+	if err := wish.Check(now); err != nil {
 		return "", made, err
 	}
 	if slices.ContainsFunc(i.cfg.Tokens.Configured(), func(t Token) bool { return t.Name == wish.Name }) {
@@ -115,25 +124,26 @@ func (i *Issuer) Create(ctx context.Context, by decision.Actor, wish Token) (tex
 	return text, made, i.Follow(ctx)
 }
 
-// check errors with an [*InvalidToken] where a token cannot be made as wished.
-func (t Token) check(now time.Time) error {
-	switch n := utf8.RuneCountInString(t.Name); {
-	case n == 0 || n > maxName || strings.ContainsFunc(t.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return &InvalidToken{"name", fmt.Sprintf("must have 1 to %d printable characters", maxName)}
-	case t.Role != "" && !slices.Contains(Roles(), t.Role):
-		return &InvalidToken{"role", notARole(t.Role)}
-	case len(t.Granted()) == 0:
-		return &InvalidToken{"scopes", "a role or at least one scope is needed"}
-	case t.expired(now):
-		return &InvalidToken{"expires_at", "must be in the future"}
-	}
-	for _, s := range t.Scopes {
-		if !slices.Contains(Scopes(), s) {
-			return &InvalidToken{"scopes", notAScope(s)}
+// Check errors with an [*InvalidToken] of all that keeps a token from being made as wished.
+func (t Token) Check(now time.Time) error {
+	var invalid InvalidToken
+	wrong := func(is bool, field, detail string) {
+		if is {
+			invalid.Wrong = append(invalid.Wrong, WrongPart{field, detail})
 		}
 	}
-	if wrong := t.wrongAgents(); wrong != "" {
-		return &InvalidToken{"agents", wrong}
+	n := utf8.RuneCountInString(t.Name)
+	wrong(n == 0 || n > maxName || strings.ContainsFunc(t.Name, func(r rune) bool { return !unicode.IsPrint(r) }), "name", fmt.Sprintf("must have 1 to %d printable characters", maxName))
+	wrong(t.Role != "" && !slices.Contains(Roles(), t.Role), "role", notARole(t.Role))
+	wrong(t.Role == "" && len(t.Scopes) == 0, "scopes", "a role or at least one scope is needed")
+	if i := slices.IndexFunc(t.Scopes, func(s Scope) bool { return !slices.Contains(Scopes(), s) }); i >= 0 {
+		wrong(true, "scopes", notAScope(t.Scopes[i]))
+	}
+	agents := t.wrongAgents()
+	wrong(agents != "", "agents", agents)
+	wrong(t.expired(now), "expires_at", "must be in the future")
+	if len(invalid.Wrong) > 0 {
+		return &invalid
 	}
 	return nil
 }

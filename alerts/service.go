@@ -144,13 +144,21 @@ func (s *Service) changeAlert(ctx context.Context, id, action, reason string, se
 	return out, err
 }
 
+// Check errors with a [*Refusal] of all that is wrong with a silence that somebody wants now.
+func (s *Service) Check(want Silence) error {
+	if wrong := want.Validate(s.now()); len(wrong) > 0 {
+		return &Refusal{Why: "The silence was not made. " + wrong[0].Why, Wrong: wrong}
+	}
+	return nil
+}
+
 // Silence mutes alerts until a time. Where it has an id it is made once, however often it is asked for. With dry it changes nothing. Either way it returns the alerts that are muted now because of it.
 func (s *Service) Silence(ctx context.Context, want Silence, dry bool, by By) (Silence, []Standing, error) {
 	want.ID = cmp.Or(want.ID, "sil-"+strings.ToLower(rand.Text()[:12]))
 	want.By, want.CreatedAt, want.EndedAt, want.EndedBy = by.Name, s.now(), 0, ""
 	want.Comment = strings.TrimSpace(want.Comment)
-	if wrong := want.Validate(s.now()); len(wrong) > 0 {
-		return want, nil, &Refusal{Why: "The silence was not made. " + wrong[0].Why, Wrong: wrong}
+	if err := s.Check(want); err != nil {
+		return want, nil, err
 	}
 	var muted []Standing
 	preview := func(b Board, now lifecycle.Micros) {

@@ -108,7 +108,7 @@ func (a *API) act(ctx context.Context, in *ActionPathInput) (*actionReply, error
 	}
 	r, err := body.request()
 	if err != nil {
-		return nil, err
+		return nil, together(err, problemOf(a.cfg.Actions.Check(r)))
 	}
 	if err := a.mayAct(ctx, r.Action, body.DryRun); err != nil {
 		return nil, err
@@ -199,8 +199,8 @@ func problemOf(err error) error {
 		return err
 	}
 	p := httperr.New(httperr.Code(r.Code), err).WithDetail("%s", r.Why)
-	if r.Pointer != "" {
-		p = p.WithField("/body"+r.Pointer, r.Why)
+	for _, w := range r.Wrong {
+		p = p.WithField("/body"+w.Pointer, w.Why)
 	}
 	for _, b := range r.Blocked {
 		p = p.WithBlocked(string(b.Code), b.Why)

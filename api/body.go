@@ -42,10 +42,16 @@ func decodeBody[T any](r *http.Request, body []byte, form string) (in T, err err
 	}
 	if err := decodeWhole(body, &in); err != nil {
 		p := httperr.New(httperr.InvalidBody, err)
-		if pointer, detail := wrongField(err, body, reflect.TypeFor[T]()); pointer != "" {
-			return in, p.WithDetail("%s: %s. The body is a JSON object of the form %s.", strings.TrimPrefix(pointer, "/"), detail, form).WithField("/body"+pointer, detail)
+		wrong := wrongFields("", body, reflect.TypeFor[T]())
+		if len(wrong) == 0 || wrong[0].Pointer == "" || errors.Is(err, errNotText) {
+			return in, p.WithDetail("The body is not a JSON object of the form %s.", form).WithField("/body", "not of the form "+form)
 		}
-		return in, p.WithDetail("The body is not a JSON object of the form %s.", form).WithField("/body", "not of the form "+form)
+		var details strings.Builder
+		for _, w := range wrong {
+			p = p.WithField("/body"+w.Pointer, w.Detail)
+			details.WriteString(strings.TrimPrefix(w.Pointer, "/") + ": " + w.Detail + ". ")
+		}
+		return in, p.WithDetail("%sThe body is a JSON object of the form %s.", details.String(), form)
 	}
 	return in, nil
 }
@@ -80,6 +86,28 @@ func decodeWhole(body []byte, into any) error {
 		return errors.New("more than one value")
 	}
 	return nil
+}
+
+// together is the problem of all that is wrong with the fields of a body; nil where nothing is. The code is that of the first. An error that names no field
+// stands alone.
+func together(errs ...error) error {
+	var all *httperr.Problem
+	for _, err := range errs {
+		var p *httperr.Problem
+		switch {
+		case err == nil:
+		case !errors.As(err, &p) || len(p.Errors) == 0:
+			return err
+		case all == nil:
+			all = p
+		default:
+			all.And(p)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return all
 }
 
 // invalidField is the problem of one field of a body.

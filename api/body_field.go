@@ -1,57 +1,74 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fleetglass/internal/httperr"
 )
 
-// wrongField says which field of a body was not decoded, as a JSON pointer into it, and why; no pointer where none is to blame.
-func wrongField(err error, body []byte, typ reflect.Type) (pointer, detail string) {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return misfit(strings.Split(wrong.Field, "."), typ), "must not be a JSON " + wrong.Value
+// wrongFields are the parts of a body that do not fit a type, each by its JSON pointer, in the order of their names. The pointer is empty where the whole does
+// not fit.
+func wrongFields(at string, sent json.RawMessage, typ reflect.Type) []httperr.FieldError {
+	switch {
+	case string(bytes.TrimSpace(sent)) == "null":
+		return nil
+	case structOf(typ) != nil:
+		return wrongMembers(at, sent, fieldsOf(typ))
+	case isList(typ):
+		return wrongElements(at, sent, typ.Elem())
 	}
-	var sent any
-	if json.Unmarshal(body, &sent) != nil {
-		return "", ""
-	}
-	return unknownField(sent, typ), "is not a field of this call"
+	return misfit(at, json.Unmarshal(sent, reflect.New(typ).Interface()))
 }
 
-// misfit is the pointer to a field by its names. Within a list it ends at the list: the decoder does not say at which place.
-func misfit(names []string, typ reflect.Type) string {
-	field, has := fieldsOf(typ)[strings.ToLower(names[0])]
-	at := "/" + httperr.Token(names[0])
-	if !has || len(names) == 1 || structOf(field) == nil {
-		return at
-	}
-	return at + misfit(names[1:], field)
-}
-
-// unknownField is the pointer to the first field, by name, that the type does not have.
-func unknownField(sent any, typ reflect.Type) string {
-	object, isObject := sent.(map[string]any)
-	fields := fieldsOf(typ)
-	if fields == nil || !isObject {
-		return ""
+func wrongMembers(at string, sent json.RawMessage, fields map[string]reflect.Type) (wrong []httperr.FieldError) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(sent, &object); err != nil {
+		return misfit(at, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		at := "/" + httperr.Token(name)
-		field, has := fields[strings.ToLower(name)]
-		if !has {
-			return at
-		}
-		if below := unknownField(object[name], field); below != "" {
-			return at + below
+		below := at + "/" + httperr.Token(name)
+		if field, has := fields[strings.ToLower(name)]; has {
+			wrong = append(wrong, wrongFields(below, object[name], field)...)
+		} else {
+			wrong = append(wrong, httperr.FieldError{Pointer: below, Detail: "is not a field of this call"})
 		}
 	}
-	return ""
+	return wrong
+}
+
+func wrongElements(at string, sent json.RawMessage, typ reflect.Type) (wrong []httperr.FieldError) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(sent, &list); err != nil {
+		return misfit(at, err)
+	}
+	for i, element := range list {
+		wrong = append(wrong, wrongFields(at+"/"+strconv.Itoa(i), element, typ)...)
+	}
+	return wrong
+}
+
+// misfit says of a value that was not decoded what it must not be. The decoder names that of one with another type.
+func misfit(at string, err error) []httperr.FieldError {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return []httperr.FieldError{{Pointer: at, Detail: "must not be a JSON " + wrong.Value}}
+	}
+	return []httperr.FieldError{{Pointer: at, Detail: "cannot be read"}}
+}
+
+// isList reports whether JSON is decoded into a type element by element.
+func isList(typ reflect.Type) bool {
+	return typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8 && !reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // fieldsOf gives the fields of a struct by their lower-case names in JSON: the decoder takes any case. Nil for what is no struct.

@@ -26,7 +26,7 @@ func TestABodyIsRefusedWithThePlaceThatIsWrong(t *testing.T) {
 		"a text for a filter":      {bulk, `{"action":"retry","reason":"abc","selector":{"filter":"agent:ceo"}}`, "application/json", 400, "invalid_body", "/body/selector/filter"},
 		"a number for an agent":    {bulk, `{"action":"retry","reason":"abc","selector":{"filter":{"agent":5}}}`, "application/json", 400, "invalid_body", "/body/selector/filter/agent"},
 		"a filter that is unknown": {bulk, `{"action":"retry","reason":"abc","selector":{"filter":{"agnet":"ceo"}}}`, "application/json", 400, "invalid_body", "/body/selector/filter/agnet"},
-		"within a list":            {silence, `{"matchers":[{"name":"rule","op":"=","value":5}]}`, "application/json", 400, "invalid_body", "/body/matchers"},
+		"within a list":            {silence, `{"matchers":[{"name":"rule","op":"=","value":5}]}`, "application/json", 400, "invalid_body", "/body/matchers/0/value"},
 		"no object":                {act, `[]`, "application/json", 400, "invalid_body", "/body"},
 		"two values":               {act, `{} {}`, "application/json", 400, "invalid_body", "/body"},
 	} {

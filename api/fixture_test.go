@@ -131,9 +131,17 @@ func (f *fixture) build(o Options) *API {
 		f.t.Fatal(err)
 	}
 	f.triage()
+	tokens, err := access.NewTokens(access.Config{Now: f.clock})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	issuer, err := access.NewIssuer(access.IssuerConfig{Store: f.store.(access.TokenStore), Tokens: tokens, Now: f.clock})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	a, err := New(Config{
 		Query: questions, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions, Alerts: board, Actions: f.actions, Operations: f.operations,
+		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions, Alerts: board, Actions: f.actions, Operations: f.operations, Tokens: issuer,
 	})
 	if err != nil {
 		f.t.Fatal(err)

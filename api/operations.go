@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -134,7 +135,7 @@ func (a *API) startOperation(ctx context.Context, _ *BulkInput) (*actionReply, e
 	}
 	r, err := body.request(a.now().Time())
 	if err != nil {
-		return nil, err
+		return nil, together(err, problemOf(service.Check(r)))
 	}
 	if err := a.mayAct(ctx, r.Action, r.DryRun); err != nil {
 		return nil, err
@@ -151,13 +152,12 @@ func (in BulkRequest) request(now time.Time) (out dlqtriage.BulkRequest, err err
 	out = dlqtriage.BulkRequest{
 		Action: dlqtriage.ActionKind(in.Action), Reason: in.Reason, DryRun: in.DryRun, Rate: in.RatePerS, Selector: dlqtriage.Selector{IDs: in.Selector.IDs, Operation: in.Selector.Operation},
 	}
-	if out.Params, err = in.Params.read(); err != nil {
-		return out, err
-	}
+	var wrongParams, wrongFilter error
+	out.Params, wrongParams = in.Params.read()
 	if in.Selector.Filter != nil {
-		out.Selector.Filter, err = in.Selector.Filter.read(now)
+		out.Selector.Filter, wrongFilter = in.Selector.Filter.read(now)
 	}
-	return out, err
+	return out, together(wrongParams, wrongFilter)
 }
 
 // read reads the filter with the parser of the list, so that both select the same.
@@ -167,40 +167,26 @@ func (c EntryChoice) read(now time.Time) (*dlqtriage.EntryFilter, error) {
 		"fingerprint": c.Fingerprint, "id": c.ID, "q": {c.Q},
 	}
 	f, err := dlqtriage.ParseEntryFilter(v, now)
-	var wrong *lifecycle.FilterError
-	if errors.As(err, &wrong) {
-		return nil, wrongSelection(wrong)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &f, c.readTimes(&f)
+	return &f, together(wrongSelection(err), c.readTimes(&f))
 }
 
 // readTimes reads the bounds, which in a body are absolute. Those of q stay where the body names none.
 func (c EntryChoice) readTimes(f *dlqtriage.EntryFilter) error {
-	for _, bound := range []struct {
-		name string
-		text *string
-		at   *lifecycle.Micros
-	}{{"from", c.From, &f.From}, {"to", c.To, &f.To}} {
-		at, err := bodyInstant("selector/filter/"+bound.name, bound.text)
-		if err != nil {
-			return err
-		}
-		if at.Known() {
-			*bound.at = at
-		}
+	from, wrongFrom := bodyInstant("selector/filter/from", c.From)
+	to, wrongTo := bodyInstant("selector/filter/to", c.To)
+	if err := together(wrongFrom, wrongTo); err != nil {
+		return err
 	}
-	var wrong *lifecycle.FilterError
-	if err := lifecycle.CheckSpan(f.From, f.To); errors.As(err, &wrong) {
-		return wrongSelection(wrong)
-	}
-	return nil
+	f.From, f.To = cmp.Or(from, f.From), cmp.Or(to, f.To)
+	return wrongSelection(lifecycle.CheckSpan(f.From, f.To))
 }
 
-// wrongSelection is the problem of a filter in a body.
-func wrongSelection(wrong *lifecycle.FilterError) error {
+// wrongSelection is the problem of a filter in a body; any other error stays as it is.
+func wrongSelection(err error) error {
+	var wrong *lifecycle.FilterError
+	if !errors.As(err, &wrong) {
+		return err
+	}
 	return httperr.New(httperr.InvalidBody, wrong).WithDetail("%s", wrong.Error()).WithField("/body/selector/filter/"+httperr.Token(wrong.Parameter), wrong.Detail)
 }
 

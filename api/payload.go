@@ -94,7 +94,7 @@ func (q *PayloadQuery) message(r lifecycle.TaskRecord) (lifecycle.MessageKey, er
 	}
 	key, err := lifecycle.ParseMessageKey(q.Stream + ":" + q.Seq)
 	if err != nil {
-		return key, httperr.Parameter("seq", "must name a message together with stream")
+		return key, &lifecycle.FilterError{Parameter: "seq", Detail: "must name a message together with stream"}
 	}
 	for _, m := range r.Messages {
 		if m.Key == key {

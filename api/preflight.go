@@ -66,23 +66,26 @@ func (a *API) preflight(ctx context.Context, _ *struct{}) (*reply[PreflightAnswe
 	return uncached(preflightOf(found)), nil
 }
 
-// read checks that the request says enough.
+// read checks that the request says enough. It errors with all that is wrong.
 func (in PreflightRequest) read() (dlqtriage.PreflightRequest, error) {
 	out := dlqtriage.PreflightRequest{Agent: in.Agent, Model: in.Model}
 	given := in.EstimatedTokens != nil
-	switch {
-	case in.Agent == "" && in.Model == "":
-		return out, invalidField("model", "give an agent or a model")
-	case given && *in.EstimatedTokens < 0:
-		return out, invalidField("estimated_tokens", "a number of tokens is not negative")
-	case given && len(in.Payload) > 0, !given && len(in.Payload) == 0:
-		return out, invalidField("payload", "give either a payload or estimated_tokens")
-	case given:
+	var wrong []error
+	if in.Agent == "" && in.Model == "" {
+		wrong = append(wrong, invalidField("model", "give an agent or a model"))
+	}
+	if given && *in.EstimatedTokens < 0 {
+		wrong = append(wrong, invalidField("estimated_tokens", "a number of tokens is not negative"))
+	}
+	if given == (len(in.Payload) > 0) {
+		wrong = append(wrong, invalidField("payload", "give either a payload or estimated_tokens"))
+	}
+	if given {
 		out.Tokens = int(*in.EstimatedTokens)
-	default:
+	} else {
 		out.Payload = payloadText(in.Payload)
 	}
-	return out, nil
+	return out, together(wrong...)
 }
 
 // payloadText is what a model would read: the text itself, or the JSON.

@@ -22,11 +22,10 @@ func readReconcileRequest(r *http.Request) (reconcile.Period, error) {
 	if err != nil {
 		return period, err
 	}
-	if period.From, err = bodyInstant("from", in.From); err != nil {
-		return period, err
-	}
-	period.To, err = bodyInstant("to", in.To)
-	return period, err
+	var wrongFrom, wrongTo error
+	period.From, wrongFrom = bodyInstant("from", in.From)
+	period.To, wrongTo = bodyInstant("to", in.To)
+	return period, together(wrongFrom, wrongTo)
 }
 
 // bodyInstant reads a time of the body; absent and null are not known.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 
@@ -66,5 +67,10 @@ func (a *API) revealedMessage(ctx context.Context, in *RevealInput, body RevealR
 	if err != nil {
 		return lifecycle.MessageKey{}, err
 	}
-	return (&PayloadQuery{Stream: body.Stream, Seq: body.Seq}).message(record)
+	key, err := (&PayloadQuery{Stream: body.Stream, Seq: body.Seq}).message(record)
+	var wrong *lifecycle.FilterError
+	if errors.As(err, &wrong) {
+		err = invalidField(wrong.Parameter, wrong.Detail)
+	}
+	return key, err
 }

@@ -84,11 +84,13 @@ func (a *API) risk(ctx context.Context, _ *struct{}) (*reply[RiskAnswer], error)
 	if err != nil {
 		return nil, err
 	}
+	var nobody error
 	if in.Agent == "" {
-		return nil, invalidField("agent", "name the agent")
+		nobody = invalidField("agent", "name the agent")
 	}
 	q := query.RiskQuestion{Agent: in.Agent, Type: in.Type}
-	if q.At, err = bodyInstant("at", in.At); err != nil {
+	q.At, err = bodyInstant("at", in.At)
+	if err := together(nobody, err); err != nil {
 		return nil, err
 	}
 	found, err := a.cfg.Query.Risk(ctx, q)

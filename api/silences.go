@@ -168,11 +168,13 @@ func (a *API) createSilence(ctx context.Context, _ *KeyInput) (*silenceReply, er
 		requestkey.ChangedNothing(ctx)
 	}
 	want := alerts.Silence{Comment: body.Comment}
-	if want.Until, err = bodyInstant("until", body.Until); err != nil {
-		return nil, err
-	}
+	var wrongUntil error
+	want.Until, wrongUntil = bodyInstant("until", body.Until)
 	for _, m := range body.Matchers {
 		want.Matchers = append(want.Matchers, alerts.Matcher{Name: m.Name, Op: alerts.Op(m.Op), Value: m.Value})
+	}
+	if wrongUntil != nil {
+		return nil, together(wrongUntil, boardProblem(service.Check(want)))
 	}
 	made, muted, err := service.Silence(ctx, want, body.DryRun, actorOf(ctx))
 	if err != nil {

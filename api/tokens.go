@@ -129,12 +129,12 @@ func (a *API) createToken(ctx context.Context, _ *KeyInput) (*reply[NewToken], e
 		return nil, err
 	}
 	expires, err := bodyInstant("expires_at", in.ExpiresAt)
-	if err != nil {
-		return nil, err
-	}
 	wish := access.Token{Name: in.Name, Role: in.Role, Scopes: in.Scopes, Agents: in.Agents}
 	if expires.Known() {
 		wish.Expires = expires.Time()
+	}
+	if err != nil {
+		return nil, together(tokenProblem(wish.Check(a.cfg.Now())), err)
 	}
 	secret, made, err := a.cfg.Tokens.Create(ctx, actorOf(ctx), wish)
 	if err != nil {
@@ -150,7 +150,11 @@ func tokenProblem(err error) error {
 	var wrong *access.InvalidToken
 	switch {
 	case errors.As(err, &wrong):
-		return invalidField(wrong.Field, wrong.Detail)
+		var fields []error
+		for _, part := range wrong.Wrong {
+			fields = append(fields, invalidField(part.Field, part.Detail))
+		}
+		return together(fields...)
 	case errors.Is(err, access.ErrTokenExists):
 		return httperr.New(httperr.Conflict, err).WithDetail("There is a token with that name. Revoke it first, or take another name.").WithField("/body/name", "is taken")
 	case errors.Is(err, access.ErrOff):

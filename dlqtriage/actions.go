@@ -88,11 +88,14 @@ func (s *Actions) Examine(ctx context.Context, entry string) (Known, Plan, error
 	return k, s.Policy().PlanFor(k.Case, s.now()), nil
 }
 
+// Check errors with a [*Refusal] of all that is wrong with the request itself, whatever the entry.
+func (s *Actions) Check(r Request) error { return r.check(s.Policy(), s.now()) }
+
 // Preview says what the request would do, and changes nothing. It errors with a [*Refusal] where the request itself is wrong, and with
 // lifecycle.ErrNotFound where there is no such entry.
 func (s *Actions) Preview(ctx context.Context, r Request) (Preview, error) {
 	now := s.now()
-	if err := r.check(s.Policy(), now); err != nil {
+	if err := s.Check(r); err != nil {
 		return Preview{}, err
 	}
 	k, err := s.lookedAt(ctx, r)
@@ -142,7 +145,7 @@ func (s *Actions) act(ctx context.Context, r Request, operation string) (Action,
 	if a, err := s.Action(ctx, id); !errors.Is(err, lifecycle.ErrNotFound) {
 		return a, err // It was decided before, or nobody can tell.
 	}
-	if err := r.check(s.Policy(), s.now()); err != nil {
+	if err := s.Check(r); err != nil {
 		return Action{}, err
 	}
 	for n := 1; ; n++ {

@@ -21,18 +21,15 @@ type HeldRequest struct {
 	Revision    *uint64              // Optional. The revision of the lease that the actor saw; another one is refused as changed.
 }
 
-// check reports what is wrong with the request itself.
+// check reports all that is wrong with the request itself.
 func (r HeldRequest) check() error {
+	var unknown error
 	if !slices.Contains(HeldKinds(), r.Action) {
-		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a message in flight. Choose release, quarantine or reconcile."}
+		unknown = refusePart(RefusedAction, "/action", "There is no such action on a message in flight. Choose release, quarantine or reconcile.")
 	}
-	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
-		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
-	}
-	if n := utf8.RuneCountInString(strings.TrimSpace(r.ForceReason)); r.Force && (n < minReason || n > maxReason) {
-		return &Refusal{Code: RefusedParameter, Pointer: "/params/force_reason", Why: "force_reason: is needed with force: why you force it, in 3 to 2,000 characters."}
-	}
-	return nil
+	n := utf8.RuneCountInString(strings.TrimSpace(r.ForceReason))
+	unsaid := refuseIf(r.Force && (n < minReason || n > maxReason), "force_reason", "is needed with force: why you force it, in 3 to 2,000 characters")
+	return together(unknown, checkReason(r.Reason), unsaid)
 }
 
 // HeldPreview is what an action on a message in flight would do.

@@ -2,7 +2,6 @@ package dlqtriage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,10 +14,7 @@ func (s *Operations) DryRun(ctx context.Context, r BulkRequest) (Operation, erro
 	now := s.Actions.now()
 	o := Operation{Action: r.Action, Actor: r.Actor, CreatedAt: now, UpdatedAt: now, Bulk: true}
 	o.OperationBody = OperationBody{Reason: r.Reason, Params: r.Params, Selector: r.Selector.frozen(now), DryRun: true, Rate: r.Rate}
-	if !r.Action.Known() {
-		return o, refuseAction()
-	}
-	if err := errors.Join(r.checkSelection(), r.on("").checkParams(s.Actions.Policy(), now)); err != nil {
+	if err := together(checkAction(r.Action), r.checkSelection(), r.on("").checkParams(s.Actions.Policy(), now)); err != nil {
 		return o, err
 	}
 	return o, s.dryRun(ctx, &o)

@@ -22,7 +22,7 @@ func (s *Operations) countDone(ctx context.Context, id string) (int64, error) {
 
 // bulk reads an operation that a selector names. It errors with a [*Refusal] where there is none, or where it is an action on one entry.
 func (s *Operations) bulk(ctx context.Context, id string) (Operation, error) {
-	none := &Refusal{Code: RefusedParameter, Pointer: "/selector/operation", Why: "There is no operation on many entries with this id."}
+	none := refusePart(RefusedParameter, "/selector/operation", "There is no operation on many entries with this id.")
 	d, err := s.Store.Action(ctx, id)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return Operation{}, none
@@ -37,7 +37,7 @@ func (s *Operations) bulk(ctx context.Context, id string) (Operation, error) {
 	case !o.Bulk:
 		return o, none
 	case !o.Status.Ended():
-		return o, &Refusal{Code: RefusedParameter, Pointer: "/selector/operation", Why: "The operation has not ended: cancel it first."}
+		return o, refusePart(RefusedParameter, "/selector/operation", "The operation has not ended: cancel it first.")
 	}
 	return o, nil
 }

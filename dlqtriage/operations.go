@@ -69,23 +69,22 @@ type BulkRequest struct {
 const maxIDs = 10_000
 
 func (r BulkRequest) check(p *Policy, now lifecycle.Micros) error {
-	if err := r.checkSelection(); err != nil {
-		return err
-	}
-	return r.on("").check(p, now)
+	return together(r.checkSelection(), r.on("").check(p, now))
 }
 
-// checkSelection reports what is wrong with the request apart from the action.
+// checkSelection reports all that is wrong with the request apart from the action.
 func (r BulkRequest) checkSelection() error {
-	switch {
-	case r.Selector.ways() != 1:
-		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give exactly one of ids, filter and operation."}
-	case len(r.Selector.IDs) > maxIDs:
-		return &Refusal{Code: RefusedParameter, Pointer: "/selector/ids", Why: "At most 10,000 ids are allowed; select more by a filter."}
-	case r.Rate < 0 || r.Rate > 10_000:
-		return &Refusal{Code: RefusedParameter, Pointer: "/rate_per_s", Why: "rate_per_s must be from 0 to 10,000."}
+	var wrong []error
+	if r.Selector.ways() != 1 {
+		wrong = append(wrong, refusePart(RefusedParameter, "/selector", "Give exactly one of ids, filter and operation."))
 	}
-	return nil
+	if len(r.Selector.IDs) > maxIDs {
+		wrong = append(wrong, refusePart(RefusedParameter, "/selector/ids", "At most 10,000 ids are allowed; select more by a filter."))
+	}
+	if r.Rate < 0 || r.Rate > 10_000 {
+		wrong = append(wrong, refusePart(RefusedParameter, "/rate_per_s", "rate_per_s must be from 0 to 10,000."))
+	}
+	return together(wrong...)
 }
 
 // ways is in how many ways the selector names entries.
@@ -109,6 +108,9 @@ func OperationID(key string) string {
 	return operationPrefix + hex.EncodeToString(sum[:12])
 }
 
+// Check errors with a [*Refusal] of all that is wrong with the request itself.
+func (s *Operations) Check(r BulkRequest) error { return r.check(s.Actions.Policy(), s.Actions.now()) }
+
 // Start begins an operation, once however often it is called with the request's key. A dry run is over when Start returns. It errors with a
 // [*Refusal] where the request is wrong.
 func (s *Operations) Start(ctx context.Context, r BulkRequest) (Operation, error) {
@@ -116,7 +118,7 @@ func (s *Operations) Start(ctx context.Context, r BulkRequest) (Operation, error
 		return Operation{}, errors.New("start operation: the request has no key")
 	}
 	now := s.Actions.now()
-	if err := r.check(s.Actions.Policy(), now); err != nil {
+	if err := s.Check(r); err != nil {
 		return Operation{}, err
 	}
 	id := OperationID(r.Key)

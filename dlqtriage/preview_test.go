@@ -301,7 +301,7 @@ func TestWhatARequestMustSay(t *testing.T) {
 			tt.r.Reason = "because"
 		}
 		var got *Refusal
-		if err := tt.r.check(DefaultPolicy(), testNow); !errors.As(err, &got) || got.Code != tt.code || got.Pointer != tt.pointer {
+		if err := tt.r.check(DefaultPolicy(), testNow); !errors.As(err, &got) || got.Code != tt.code || got.Wrong[0].Pointer != tt.pointer {
 			t.Errorf("%+v: %v, want %s at %s", tt.r, err, tt.code, tt.pointer)
 		}
 	}

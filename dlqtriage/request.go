@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -65,19 +66,23 @@ const (
 	maxEdited = 1 << 20            // Bytes of a payload.
 )
 
-// check reports what is wrong with the request itself, whatever the entry.
+// check reports all that is wrong with the request itself, whatever the entry.
 func (r Request) check(p *Policy, now lifecycle.Micros) error {
-	if !r.Action.Known() {
-		return refuseAction()
-	}
-	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
-		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
-	}
-	return r.checkParams(p, now)
+	return together(checkAction(r.Action), checkReason(r.Reason), r.checkParams(p, now))
 }
 
-func refuseAction() error {
-	return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter. Choose retry, reassign, defer, discard, quarantine, reclassify or reopen."}
+func checkReason(reason string) error {
+	if n := utf8.RuneCountInString(strings.TrimSpace(reason)); n < minReason || n > maxReason {
+		return refusePart(RefusedReason, "/reason", "An action needs a reason of 3 to 2,000 characters.")
+	}
+	return nil
+}
+
+func checkAction(a ActionKind) error {
+	if a.Known() {
+		return nil
+	}
+	return refusePart(RefusedAction, "/action", "There is no such action on a dead letter. Choose retry, reassign, defer, discard, quarantine, reclassify or reopen.")
 }
 
 func (r Request) checkParams(p *Policy, now lifecycle.Micros) error {
@@ -112,6 +117,17 @@ func (p Params) masked() string {
 }
 
 func (p Params) checkRetry(reassign bool, policy *Policy) error {
+	return together(
+		p.checkAs(), p.checkAgent(reassign, policy),
+		refuseIf(p.DelayMS != nil && (*p.DelayMS < 0 || *p.DelayMS > maxDelay.Milliseconds()), "delay_ms", "must be from 0 to 604,800,000, which is 7 days"),
+		refuseIf(p.Force && utf8.RuneCountInString(strings.TrimSpace(p.ForceReason)) < minReason, "force_reason", "is needed with force: why you force it, in 3 characters or more"),
+		refuseIf(len(p.Payload) > maxEdited, "payload", "is larger than 1 MiB"),
+		p.checkHeaders(),
+		refuseIf(slices.ContainsFunc(p.Modifications, func(m Modification) bool { return m.Type == "" }), "modifications", "each needs a type"),
+	)
+}
+
+func (p Params) checkAs() error {
 	switch {
 	case p.As != "" && p.As != AsPlan && p.As != AsUnchanged && p.As != AsEdited:
 		return refuseParameter("as", "must be plan, unchanged or edited")
@@ -119,22 +135,22 @@ func (p Params) checkRetry(reassign bool, policy *Policy) error {
 		return refuseParameter("as", "must be edited where payload, headers or modifications are given")
 	case p.As == AsEdited && p.masked() != "":
 		return refuseParameter(p.masked(), "holds "+masking.Placeholder+", which stands for what is hidden: write the value itself, or retry with modifications, which keep the real one")
-	case reassign && p.Agent == "":
-		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "Name the agent to reassign it to."}
-	case p.Agent != "" && (!policy.KnowsAgent(p.Agent) || !fleet.ValidToken(p.Agent)):
-		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "The triage policy has no agent of this name; GET /api/v1/triage/policy lists them."}
-	case p.DelayMS != nil && (*p.DelayMS < 0 || *p.DelayMS > maxDelay.Milliseconds()):
-		return refuseParameter("delay_ms", "must be from 0 to 604,800,000, which is 7 days")
-	case p.Force && utf8.RuneCountInString(strings.TrimSpace(p.ForceReason)) < minReason:
-		return refuseParameter("force_reason", "is needed with force: why you force it, in 3 characters or more")
-	case len(p.Payload) > maxEdited:
-		return refuseParameter("payload", "is larger than 1 MiB")
 	}
-	return p.checkEdits()
+	return nil
 }
 
-// checkEdits refuses headers that are the broker's, or that say what Fleetglass itself says.
-func (p Params) checkEdits() error {
+func (p Params) checkAgent(reassign bool, policy *Policy) error {
+	switch {
+	case reassign && p.Agent == "":
+		return refusePart(RefusedAgent, "/params/agent", "Name the agent to reassign it to.")
+	case p.Agent != "" && (!policy.KnowsAgent(p.Agent) || !fleet.ValidToken(p.Agent)):
+		return refusePart(RefusedAgent, "/params/agent", "The triage policy has no agent of this name; GET /api/v1/triage/policy lists them.")
+	}
+	return nil
+}
+
+// checkHeaders refuses headers that are the broker's, or that say what Fleetglass itself says.
+func (p Params) checkHeaders() error {
 	for name, value := range p.Headers {
 		switch lower := strings.ToLower(name); {
 		case name == "" || strings.ContainsAny(name, ": \r\n\t") || strings.ContainsAny(value, "\r\n"):
@@ -143,18 +159,15 @@ func (p Params) checkEdits() error {
 			return refuseParameter("headers", textproto.CanonicalMIMEHeaderKey(name)+" is not yours to set: Fleetglass or the broker sets it")
 		}
 	}
-	for _, m := range p.Modifications {
-		if m.Type == "" {
-			return refuseParameter("modifications", "each needs a type")
-		}
-	}
 	return nil
 }
 
 func (p Params) checkDefer(now lifecycle.Micros) error {
+	return together(refuseIf(p.To != "" && p.To != ToHuman, "to", "must be human"), p.checkUntil(now))
+}
+
+func (p Params) checkUntil(now lifecycle.Micros) error {
 	switch {
-	case p.To != "" && p.To != ToHuman:
-		return refuseParameter("to", "must be human")
 	case (p.To == "") == !p.Until.Known():
 		return refuseParameter("until", "give either a time, or to: human")
 	case p.Until.Known() && p.Until <= now:

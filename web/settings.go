@@ -142,7 +142,9 @@ func (w *Web) makeToken(c *gin.Context) error {
 	var wrong *access.InvalidToken
 	switch {
 	case errors.As(err, &wrong):
-		typed.Wrong[wrong.Field] = wrong.Detail
+		for _, part := range wrong.Wrong {
+			typed.Wrong[part.Field] = part.Detail
+		}
 		return w.showSettings(c, views.TokensPanel{Form: typed}, http.StatusBadRequest)
 	case errors.Is(err, access.ErrTokenExists):
 		typed.Wrong["name"] = "a token has this name; take another one, or revoke that one first"

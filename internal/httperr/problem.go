@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"fleetglass/access"
@@ -65,6 +66,20 @@ func (p *Problem) WithDetail(format string, args ...any) *Problem {
 // WithField adds a part of the request that is wrong.
 func (p *Problem) WithField(pointer, detail string) *Problem {
 	p.Errors = append(p.Errors, FieldError{Pointer: clean(pointer), Detail: clean(detail)})
+	return p
+}
+
+// And adds the parts of the request that another problem names, and what that says of them. The code stays.
+func (p *Problem) And(other *Problem) *Problem {
+	before := len(p.Errors)
+	for _, e := range other.Errors {
+		if !slices.ContainsFunc(p.Errors, func(named FieldError) bool { return named.Pointer == e.Pointer }) {
+			p.Errors = append(p.Errors, e)
+		}
+	}
+	if len(p.Errors) > before {
+		p.Detail = strings.TrimSuffix(p.Detail, ".") + ". " + other.Detail
+	}
 	return p
 }
 
