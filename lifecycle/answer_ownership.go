@@ -10,7 +10,7 @@ func ownership(m MessageTrace) Answer {
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
 		return Answer{Headline: "The dead-letter queue took it over", Text: "An entry of it was stored in the dead-letter queue.", At: d.At, Provenance: Recorded}
 	}
-	if m.Verdict.Rule == ruleStranded {
+	if m.Verdict.Rule == ruleStranded || m.Verdict.Rule == ruleLetGo {
 		return Answer{Headline: "Nobody: its consumer is past it", At: m.Facts.StrandedAt, Provenance: Broker,
 			Text: fmt.Sprintf("The stream still has it; %s is past it and awaits no answer to it.", firstText(m.Facts.Consumer, "its consumer"))}
 	}

@@ -12,6 +12,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	}
 	switch m.Verdict.State {
 	case StateCompleted:
+		if m.Verdict.Rule == ruleLetGo {
+			return say("Nothing to do", "Its completion is known, and its consumer is past it and awaits no answer: nobody delivers it again.")
+		}
 		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts, m.Verdict).End != EndAcked {
 			if m.Facts.goneUnexplained() {
 				return say("Nothing to do", "Its completion was known before the message was missed in the stream.")

@@ -52,7 +52,7 @@ type Move struct {
 type MessageRow struct {
 	Facts  *MessageFacts
 	TaskID string // Never empty: the task it is shown under.
-	Open   bool   // Something may still happen to it by itself: it is in somebody's hands, due, or exhausted or stranded and still in the stream.
+	Open   bool   // Something may still happen to it by itself: it is in somebody's hands, due, or nobody delivers it although it is still in the stream.
 }
 
 // TaskRow is a task as stores keep it, likewise.

@@ -33,6 +33,7 @@ const (
 	rulePresumedDead = "presumed dead"
 	ruleLeaseExpired = "lease expired"
 	ruleStranded     = "stranded"
+	ruleLetGo        = "let go after completion"
 	ruleReported     = "completion reported"
 )
 
@@ -65,6 +66,8 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) {
 			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
 		}},
+	{ruleLetGo, StateCompleted, "The completion of this message is recorded, or reported by who had it; it is in the stream, and its consumer is past it and awaits no answer to it.",
+		func(e *evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() && e.stranded() }},
 	{"completion recorded", StateCompleting, "The completion of this message is recorded; the acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) { return e.bound.recordedAt, e.bound.recordedAt.Known() }},
 	{ruleReported, StateCompleting, "The agent that has the message reports its completion; neither a record nor the acknowledgement was seen.",
@@ -76,9 +79,7 @@ var rules = []Rule{
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
 		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{ruleStranded, StateOutcomeUnknown, "The message is in the stream, its consumer is past it and awaits no answer to it: nobody delivers it again, and what became of it is not known.",
-		func(e *evidence) (Micros, bool) {
-			return e.m.StrandedAt, e.m.Stranded() && e.life.currentAttempt(e.deliveries) <= e.m.StrandedN
-		}},
+		func(e *evidence) (Micros, bool) { return e.m.StrandedAt, e.stranded() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
 		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt.Known() }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
@@ -122,13 +123,13 @@ func (ev *evidence) judge() Verdict {
 }
 
 // unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
-// or stranded and still in the stream.
+// or its consumer is past it, and it is still in the stream: a consumer that is created anew delivers it again.
 func (v Verdict) unsettled(m *MessageFacts) bool {
 	state := v.State
 	if state == StateTriaged {
 		state = v.Death.State
 	}
-	left := state == StateExhausted || v.Rule == ruleStranded
+	left := state == StateExhausted || v.Rule == ruleStranded || v.Rule == ruleLetGo
 	return state.Open() || (left && !m.VanishedAt.Known())
 }
 
@@ -208,6 +209,11 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 		ev.ackedAt = 0
 	}
 	return ev
+}
+
+// stranded reports whether the message's consumer is past it and awaits no answer to it, and no later attempt is known.
+func (ev *evidence) stranded() bool {
+	return ev.m.Stranded() && ev.life.currentAttempt(ev.deliveries) <= ev.m.StrandedN
 }
 
 // givenAgain reports whether a worker has the message, or gets it again, after one of its consumer's former incarnation acknowledged it: in a stream that keeps

@@ -210,7 +210,7 @@ func (n naive) observed() State {
 		return StateDeadLettered
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
-	case vanished && (n.completed(CompletionRecorded) || recorded && n.had()):
+	case (vanished || n.stranded(life)) && (n.completed(CompletionRecorded) || recorded && n.had()):
 		return StateCompleted
 	case n.completed(CompletionRecorded), recorded && attempt > 0: // Who reports must have been given it.
 		return StateCompleting

@@ -254,6 +254,6 @@ func describe(e lifecycle.Event) string {
 // openIn reports whether a store keeps a message as open, as [lifecycle.MessageRow.Open] says.
 func openIn(m lifecycle.MessageFacts, t lifecycle.TaskFacts) bool {
 	v := lifecycle.Judge(m, t)
-	left := v.State == lifecycle.StateExhausted || v.Rule == "stranded"
+	left := v.State == lifecycle.StateExhausted || v.Rule == "stranded" || v.Rule == "let go after completion"
 	return v.State.Open() || (left && !m.VanishedAt.Known())
 }

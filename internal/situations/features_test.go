@@ -171,6 +171,29 @@ var features = []situation{{
 	never:  isNot("exhausted", "failed"),
 	settle: 14 * time.Second,
 }, {
+	name: "a consumer asks for no answers, and its worker records and reports what it did",
+	on:   limits,
+	act: func(c *clients) {
+		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.AckPolicy, cfg.AckWait, cfg.MaxAckPending, cfg.MaxDeliver = jetstream.AckNonePolicy, 0, 0, -1
+		})
+		for _, task := range []string{"", "named", "reported"} {
+			l := c.publish(publish{task: task})
+			c.pull(consumer)
+			switch task {
+			case "":
+				c.record(task, nil)
+			case "named":
+				c.record(task, map[string]any{"natsStreamSeq": l.seq})
+			default:
+				c.report(c.agent, "claimed", task, nil)
+				c.report(c.agent, "completed", task, nil)
+			}
+		}
+	},
+	may:    all(is("completed"), silent("delivered again", "redelivery", "may run it again"), of("named", is("completed")), of("reported", is("completed")), findsNo(wrongs...)),
+	settle: 14 * time.Second,
+}, {
 	name:  "a stream of tasks gathers from another stream too",
 	since: 15, // Before, what it gathers is captured.
 	on:    gathering,

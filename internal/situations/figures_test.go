@@ -41,8 +41,7 @@ func (w *life) figuresTold(s story) error {
 	if err != nil {
 		return err
 	}
-	// What is recorded and awaits no answer reads completing, and waits for nothing; what was done before a reset waits again, and reads completed.
-	if w.renewed || slices.ContainsFunc(w.letters, func(m *mail) bool { return m.unasked }) {
+	if w.renewed { // What was done before a reset waits again, and reads completed.
 		got.queue = nil
 	}
 	switch {
