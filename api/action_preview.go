@@ -21,7 +21,7 @@ type ActionPreview struct {
 // Obstacle is one thing that stands in the way of an action.
 type Obstacle struct {
 	Code string `json:"code" example:"already_completed"`
-	Why  string `json:"why" example:"This task is completed: a retry would be skipped where a record says so, or would do the work twice."`
+	Why  string `json:"why" example:"Its work is done: a retry would be skipped where a record says so, or would do the work twice."`
 }
 
 // OutgoingMessage is a message that would be published.

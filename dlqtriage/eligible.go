@@ -94,7 +94,7 @@ func forced(all []Obstacle, force bool) []ObstacleCode {
 func duplicateWarning(c Case) string {
 	switch {
 	case c.Completed:
-		return "This task is completed: sent again, it is skipped where a record says so, or the work is done twice."
+		return "Its work is done: sent again, it is skipped where a record says so, or the work is done twice."
 	case c.EffectsUnknown != "":
 		return c.EffectsUnknown
 	case len(c.Sharers) > 0:

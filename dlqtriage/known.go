@@ -114,18 +114,18 @@ func (c *Case) readPayload(body []byte) {
 	}
 }
 
-// completed reports whether a completion of the work is known beside the death of its message. The anomalies of its task are those of the newest message.
+// completed reports whether a completion of the work is known beside the death of its message. What was done under another idempotency key is other work.
 func (k *Known) completed() bool {
-	_, before := k.before(func(s lifecycle.State) bool { return s == lifecycle.StateCompleted })
-	_, ends := lifecycle.JudgeEndings(k.died(), k.Record.Facts)
-	return before || ends.ToldAt.Known() || slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+	own, ends := lifecycle.JudgeEndings(k.died(), k.Record.Facts)
+	_, elsewhere := k.sameWork(func(m lifecycle.MessageFacts, s lifecycle.State) bool { return s == lifecycle.StateCompleted })
+	return elsewhere || ends.ToldAt.Known() || own.State == lifecycle.StateCompleted
 }
 
-// before finds a message of the same work that is older than the one that died, and neither dead itself nor in another state than is asks for.
-func (k *Known) before(is func(lifecycle.State) bool) (lifecycle.MessageKey, bool) {
+// sameWork finds another message of the same work that is not dead and is as asked for.
+func (k *Known) sameWork(is func(lifecycle.MessageFacts, lifecycle.State) bool) (lifecycle.MessageKey, bool) {
 	died := k.died()
 	for _, m := range k.Record.Messages {
-		if k.newer(m) || !m.SameWork(died) || !is(lifecycle.Judge(m, k.Record.Facts).State) {
+		if !m.SameWork(died) || !is(m, lifecycle.Judge(m, k.Record.Facts).State) {
 			continue
 		}
 		if _, dead := lifecycle.JudgeDead(m, k.Record.Facts); !dead {
@@ -160,7 +160,7 @@ func (k *Known) newer(m lifecycle.MessageFacts) bool {
 // effectsUnknown names an older message of the same work that is not over, or an effect of the work that was announced and that nobody who may know confirmed; empty where
 // there is none. A step that is pure, or that has a strong key, may be repeated (SPEC 3). The policy is not asked: what nobody said of a step is not taken for harmless.
 func (k *Known) effectsUnknown() string {
-	if m, open := k.before(lifecycle.State.Open); open {
+	if m, open := k.sameWork(func(m lifecycle.MessageFacts, s lifecycle.State) bool { return s.Open() && !k.newer(m) }); open {
 		return fmt.Sprintf("%s, an older message of the same work, is not over: a retry would do the work twice.", m)
 	}
 	c := new(Policy).RecoveryOf(k.died(), k.Record.Facts, false)

@@ -164,7 +164,7 @@ func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 		{row.retries > 0 && tried >= row.retries, BlockedRetriesUsed, retriesUsed(row.retries)},
 		{c.Status != StatusOpen && c.Status != StatusDeferred, BlockedNotOpen, "Somebody decided about it already: it is " + string(c.Status) + "."},
 		{c.PayloadMissing, BlockedNoPayload, "The body of the message is not known, or not whole."},
-		{c.Completed, BlockedCompleted, "This task is completed: a retry would be skipped where a record says so, or would do the work twice."},
+		{c.Completed, BlockedCompleted, "Its work is done: a retry would be skipped where a record says so, or would do the work twice."},
 		{elsewhere.Proved, BlockedCompleted, elsewhere.Words()},
 		{c.EffectsUnknown != "", BlockedEffectsUnknown, c.EffectsUnknown},
 		{elsewhere.DoneAt.Known() && !elsewhere.Proved, BlockedEffectsUnknown, elsewhere.Words()},

@@ -162,15 +162,25 @@ func TestAPayloadThatIsNoObjectStaysAndTheHeadersSayTheRest(t *testing.T) {
 func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 	t.Parallel()
 	completed := func(k *Known) {
-		k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead}
-	}
-	recorded := func(k *Known) {
 		at := lifecycle.MicrosOf(time.Unix(1, 0))
 		k.Record.Facts.Completed = []lifecycle.Completed{{Stated: at, At: at, Key: "blog/1-1", Seq: 7}}
 		k.Record.Facts.Copies = []lifecycle.DeliveryCopy{{Key: k.Entry.Key, IdemKey: "blog/1-1"}}
 	}
 	newer := func(k *Known) {
 		k.Record.Messages = append(k.Record.Messages, lifecycle.MessageFacts{Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 9}, Stored: &lifecycle.StoredFacts{Generation: 1}})
+	}
+	done := func(key string) func(*Known) { // A newer message of the task, with an idempotency key, is acknowledged.
+		return func(k *Known) {
+			m := lifecycle.MessageFacts{
+				Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 9}, Stored: &lifecycle.StoredFacts{At: 1, Generation: 1, IdempotencyKey: key},
+				Attempts: []lifecycle.AttemptFacts{{N: 1, AckAt: 2, LastAckAt: 2}},
+			}
+			k.Record.Messages, k.Record.Summary.State = append(k.Record.Messages, m), lifecycle.Judge(m, k.Record.Facts).State
+		}
+	}
+	diedToo := func(k *Known) { // What is said of the newest message, which is another version.
+		newer(k)
+		k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead}
 	}
 	status := func(s Status) func(*Known) { return func(k *Known) { k.Entry.Status = s } }
 	class := func(c Category, detail string) func(*Known) {
@@ -188,7 +198,10 @@ func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 		{"one that is acted on", dead(status(StatusActing)), ActionRetry, Params{}, []ObstacleCode{BlockedBusy}},
 		{"one that was retried", dead(status(StatusRetried)), ActionDiscard, Params{}, []ObstacleCode{BlockedStatus}},
 		{"completed", dead(completed), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted}},
-		{"recorded, and followed by a newer message", dead(recorded, newer), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted, BlockedSuperseded}},
+		{"recorded, and followed by a newer message", dead(completed, newer), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted, BlockedSuperseded}},
+		{"its retry completed", dead(done("blog/1-1")), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted, BlockedSuperseded}},
+		{"another version completed", dead(done("blog/1-2")), ActionRetry, Params{}, []ObstacleCode{BlockedSuperseded}},
+		{"another version is recorded and died", dead(diedToo), ActionRetry, Params{}, []ObstacleCode{BlockedSuperseded}},
 		{"completed, forced", dead(completed), ActionRetry, Params{Force: true, ForceReason: "I looked"}, nil},
 		{"superseded", dead(newer), ActionRetry, Params{}, []ObstacleCode{BlockedSuperseded}},
 		{"superseded, forced", dead(newer), ActionRetry, Params{Force: true, ForceReason: "I looked"}, []ObstacleCode{BlockedSuperseded}},

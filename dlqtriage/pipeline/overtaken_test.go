@@ -51,8 +51,8 @@ var meanwhile = []struct {
 	force bool
 }{
 	{name: "nothing", comes: func(*world, string) {}},
-	{name: "a record of its key", why: "This task is completed", comes: recorded},
-	{name: "a record of its key, and the retry is forced for another cause", why: "This task is completed", force: true, comes: recorded},
+	{name: "a record of its key", why: "Its work is done", comes: recorded},
+	{name: "a record of its key, and the retry is forced for another cause", why: "Its work is done", force: true, comes: recorded},
 	{name: "an acknowledgement by the worker that was thought dead", why: "Its message is no longer dead: its task is completed.", comes: func(w *world, entry string) {
 		w.learns(entry, lifecycle.Acked, func(e *lifecycle.Event) { e.Consumer, e.ConsumerSeq, e.Attempt = "cto-task-worker", 9, 3 })
 	}},
@@ -63,7 +63,7 @@ var meanwhile = []struct {
 		})
 	}},
 	{name: "an older message of the same work is at work", why: "is not over", comes: older(lifecycle.Heartbeat, "t1-1")},
-	{name: "an older message of the same work is acknowledged", why: "is completed", comes: older(lifecycle.Acked, "t1-1")},
+	{name: "an older message of the same work is acknowledged", why: "work is done", comes: older(lifecycle.Acked, "t1-1")},
 	{name: "an older message of other work is at work", comes: older(lifecycle.Heartbeat, "t1-0")},
 	{name: "a newer message of the task", why: "The task has a newer message", comes: func(w *world, entry string) {
 		w.learns(entry, lifecycle.Published, func(e *lifecycle.Event) {
