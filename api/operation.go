@@ -36,9 +36,13 @@ type call struct {
 	body     *huma.RequestBody // Documented only: the handler reads the body itself, because it has several forms.
 }
 
-// commonFailures lists what any call with that scope may answer.
+// commonFailures lists what any call with that scope may answer, and what is answered in its place where the request goes beyond the bounds of the server,
+// comes from another site, or has a method that the address does not take.
 func commonFailures(needs access.Scope) []httperr.Code {
-	codes := []httperr.Code{httperr.UnknownParameter, httperr.InvalidParameter, httperr.Internal, httperr.Unavailable, httperr.Timeout}
+	codes := []httperr.Code{
+		httperr.BadRequest, httperr.UnknownParameter, httperr.InvalidParameter, httperr.Forbidden, httperr.MethodNotAllowed, httperr.URITooLong, httperr.HeaderTooLarge,
+		httperr.Internal, httperr.Unavailable, httperr.Timeout,
+	}
 	if needs != access.Open {
 		codes = append(codes, httperr.Unauthenticated, httperr.ScopeMissing, httperr.RateLimited)
 	}
@@ -52,7 +56,7 @@ func commonFailures(needs access.Scope) []httperr.Code {
 func (c call) mayFail() []httperr.Code {
 	codes := append(commonFailures(c.needs), c.failures...)
 	if c.body != nil {
-		codes = append(codes, httperr.InvalidBody, httperr.BodyTooLarge, httperr.UnsupportedMediaType)
+		codes = append(codes, httperr.InvalidBody, httperr.BodyTooLarge, httperr.UnsupportedMediaType, httperr.RequestTimeout)
 	}
 	return codes
 }
@@ -106,13 +110,29 @@ func (a *API) problemResponses(codes []httperr.Code) map[string]*huma.Response {
 		status := strconv.Itoa(e.Status)
 		if out[status] == nil {
 			out[status] = &huma.Response{
-				Description: http.StatusText(e.Status),
-				Content:     map[string]*huma.MediaType{httperr.ContentType: {Schema: schema, Examples: map[string]*huma.Example{}}},
+				Description: http.StatusText(e.Status), Headers: failureHeaders(e.Status),
+				Content: map[string]*huma.MediaType{httperr.ContentType: {Schema: schema, Examples: map[string]*huma.Example{}}},
 			}
 		}
 		out[status].Content[httperr.ContentType].Examples[string(e.Code)] = &huma.Example{Summary: e.Title, Value: httperr.New(e.Code, nil)}
 	}
 	return out
+}
+
+// failureHeaders describes the headers that say more of a failure.
+func failureHeaders(status int) map[string]*huma.Param {
+	header := func(name, detail string, example any, typ string) map[string]*huma.Param {
+		return map[string]*huma.Param{name: {Description: detail, Example: example, Schema: &huma.Schema{Type: typ}}}
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return header("WWW-Authenticate", "How to say who asks.", `Bearer realm="fleetglass"`, huma.TypeString)
+	case http.StatusMethodNotAllowed:
+		return header("Allow", "The methods that the address takes.", "HEAD, GET", huma.TypeString)
+	case http.StatusTooManyRequests:
+		return header("Retry-After", "How many seconds to wait.", 2, huma.TypeInteger)
+	}
+	return nil
 }
 
 // refuseUnknown answers requests with parameters that the call does not have, or that stand more than once where one is meant.
