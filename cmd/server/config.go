@@ -19,7 +19,7 @@ type Config struct {
 	MaxBody     ByteSize `default:"4MB" placeholder:"SIZE" help:"Largest request body that is accepted." group:"http"`
 	TLSCert     string   `name:"tls-cert" type:"path" placeholder:"FILE" help:"Certificate file for HTTPS; it needs --tls-key. Pages and API are then served by HTTPS only. A changed file is used within seconds." group:"http"`
 	TLSKey      string   `name:"tls-key" type:"path" placeholder:"FILE" help:"File with the private key of that certificate." group:"http"`
-	ReadOnly    bool     `help:"Refuse every request that would change something. Auto-triage then decides nothing, and no retry is sent." group:"http"`
+	ReadOnly    bool     `help:"Refuse every request that would change something. Auto-triage then decides nothing, no retry is sent, and nothing is deleted from a Postgres that replicas may share." group:"http"`
 	Environment string   `placeholder:"NAME" help:"Name of this installation, such as production. Every page shows it." group:"http"`
 
 	Token      Secret `placeholder:"TOKEN" help:"Bearer token with scope admin. Set it in the environment or in the settings file: other users of the machine can read flags." group:"access"`

@@ -9,6 +9,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
+// deletesOld reports whether this program deletes by --retention. A read-only one does so only in a store of its own, which would grow for ever: a Postgres
+// may be shared with replicas that decide, and how long they keep what they decided is theirs to say.
+func (c Config) deletesOld() bool { return !c.ReadOnly || c.DatabaseURL == "" || c.Reader != "" }
+
 // retention deletes what ended too long ago, soon after start and then every hour.
 type retention struct {
 	store interface {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
 
@@ -90,6 +92,27 @@ func TestAlertsOutlastAReceiverThatFails(t *testing.T) {
 	r.once(t.Context())
 	if told := lifecycle.MicrosOf(now).Sub(s.alerts[0]); told <= 24*time.Hour {
 		t.Errorf("alerts and what is told of them are deleted after %s; a receiver that fails is told for a day", told)
+	}
+}
+
+// A read-only replica has no word in what others decide, and so none in how long they keep it. A store of its own nobody else clears.
+func TestAReadOnlyReplicaDeletesNothingOfASharedStore(t *testing.T) {
+	t.Parallel()
+	shared, elsewhere := testkit.Postgres(t), testkit.Broker(t).URL()
+	for _, tt := range []struct {
+		args    []string
+		deletes bool
+	}{
+		{[]string{"--database-url", shared}, true},
+		{[]string{"--database-url", shared, "--read-only"}, false},
+		{[]string{"--read-only"}, true},
+		{[]string{"--database-url", testkit.Postgres(t), "--nats-url", elsewhere, "--reader", "staging", "--read-only"}, true},
+	} {
+		app := start(t, settings(t, tt.args...))
+		if got := slices.ContainsFunc(app.workers, func(w worker) bool { return w.name == "retention" }); got != tt.deletes {
+			t.Errorf("%q: deletes by --retention is %t, want %t", tt.args, got, tt.deletes)
+		}
+		app.stop()
 	}
 }
 

@@ -119,8 +119,12 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.autoTriages(cfg, nats.js, store, fleetNow); err != nil {
 		return nil, err
 	}
-	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
-	a.work("retention", keep.Run)
+	if cfg.deletesOld() {
+		keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
+		a.work("retention", keep.Run)
+	} else {
+		log.Info("nothing is deleted by --retention: with --read-only that is left to the replicas that share the database")
+	}
 	if err := a.demonstrate(cfg, nats, log); err != nil {
 		return nil, fmt.Errorf("prepare the demonstration: %w", err)
 	}
