@@ -58,11 +58,27 @@ func (m *MessageFacts) speaks(d DeadFacts) bool {
 }
 
 // ended reports whether something else than a dead-letter entry says that the message died, left its stream, or has nobody to take it. A message of
-// which only entries are known has ended too: an entry without a known original stands for itself.
+// which only entries are known has ended too: an entry without a known original stands for itself. One that was only missed may have left by an answer: then an
+// entry counts that no sign of its life came after.
 func (ev *evidence) ended() bool {
 	m := ev.m
 	_, dead := ev.deadAt()
-	return dead || ev.termAt.Known() || m.VanishedAt.Known() || m.OrphanedAt > m.AdoptedAt || m.Stranded() || (m.Stored == nil && ev.n == 0 && !ev.ackedAt.Known())
+	gone := m.VanishedAt.Known() && (m.Removal.Known() || !m.livedAfterEntries())
+	return dead || ev.termAt.Known() || gone || m.OrphanedAt > m.AdoptedAt || m.Stranded() || (m.Stored == nil && ev.n == 0 && !ev.ackedAt.Known())
+}
+
+// livedAfterEntries reports whether the message was delivered, or its worker sent a heartbeat or handed it back, surely after each entry about it was stored.
+func (m *MessageFacts) livedAfterEntries() bool {
+	var lived, entry Micros
+	for a := range m.everyAttempt() {
+		lived = max(lived, a.DeliveredAt, a.LastBeat, a.LastNakAt)
+	}
+	for _, d := range m.Entries {
+		if m.speaks(d) {
+			entry = max(entry, d.At)
+		}
+	}
+	return lived > entry.Add(bindingSlack)
 }
 
 // entry is the dead-letter entry that counts; nil where there is none.

@@ -198,7 +198,7 @@ func (n naive) observed() State {
 	switch {
 	case acked && recorded:
 		return StateCompleted
-	case n.entryOfIt() && (termed || exhausted || vanished || n.last(is(Orphaned, Stranded)) > n.last(is(Adopted)) || nothingElse):
+	case n.entryOfIt() && (termed || exhausted || vanished && !(n.missed() && n.livedAfterEntries()) || n.last(is(Orphaned, Stranded)) > n.last(is(Adopted)) || nothingElse):
 		return StateDeadLettered
 	case acked:
 		return StateCompleted
@@ -254,6 +254,14 @@ func (n naive) entryOfIt() bool {
 		}
 	}
 	return false
+}
+
+// livedAfterEntries reports whether a worker got the message, or sent a heartbeat or a nak, two seconds or more after the last entry that speaks of it.
+func (n naive) livedAfterEntries() bool {
+	lived := n.last(func(e Event) bool {
+		return e.Attempt > 0 && (is(Heartbeat, Nacked)(e) || e.Kind == Delivered && e.Detail.Exact)
+	})
+	return lived > n.last(func(e Event) bool { return e.Kind == DeadLettered && e.Detail.OfTask != "other" }).Add(2*time.Second)
 }
 
 // terminates reports whether a line ends its attempt for good: the worker's own, or an advisory that the worker's line or the end of the

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -29,6 +31,28 @@ var gaps = []situation{{
 		c.works(time.Second)
 	},
 	may: all(is("completed"), noGap, of("later", all(is("completed"), noGap)), of("lost", all(is("outcome_unknown"), gapNamesOne("OBS_ACK")))),
+}, {
+	name: "somebody writes an entry about what a worker has, and the line of its acknowledgement is lost",
+	on:   land{name: "a lost line beside an entry"},
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers(wait(time.Minute))
+		first := c.publish(publish{})
+		m := c.pull(worker)
+		_, err := c.js.PublishMsg(c.ctx, &nats.Msg{Subject: "genbrain.dlq." + c.agent + ".permanent", Header: nats.Header{
+			"X-DLQ-Stream": {first.stream}, "X-DLQ-Seq": {strconv.FormatUint(first.seq, 10)}, "X-DLQ-Path": {"terminated"}, "X-DLQ-Reason": {"somebody says so"},
+		}})
+		c.must(err)
+		c.works(3 * time.Second)
+		c.heartbeat(m)
+		c.ack(m)
+		c.deleteFrom("OBS_ACK", c.lastLine("OBS_ACK", "$JS.ACK.TASKS."+c.agent+"-task-worker.>"))
+		c.publish(publish{task: "later"})
+		c.ack(c.pull(worker))
+		c.works(time.Second)
+	},
+	may:   all(is("outcome_unknown"), finds("entry_unproved"), of("later", is("completed"))),
+	never: isNot("dead_lettered", "terminated", "exhausted"),
 }, {
 	name: "the line by which a worker gave a message up is lost, and the broker's word of it is not",
 	on:   land{name: "a lost termination"},
