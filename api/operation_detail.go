@@ -18,6 +18,7 @@ type Operation struct {
 	StartedAt Instant         `json:"started_at"`
 	EndedAt   Instant         `json:"ended_at"`
 	Counts    OperationCounts `json:"counts"`
+	Counting  bool            `json:"counting" doc:"Entries may have been acted on that counts and items do not have yet: these are written together, within a second or so; where a server was killed, up to half a minute later." example:"false"`
 	RatePerS  *float64        `json:"rate_per_s" doc:"Entries in a second at most; null for no limit."`
 	Items     []OperationItem `json:"items" nullable:"false" doc:"The first items. All of them are at links.items."`
 	Refusals  []RefusalCount  `json:"refusals" nullable:"false" doc:"Why items are blocked or failed, with how many; the first 20 reasons."`
@@ -74,7 +75,7 @@ func entryPath(id string) string { return Base + "/dlq/" + url.PathEscape(id) }
 func operationOf(o dlqtriage.Operation) Operation {
 	out := Operation{
 		ID: o.ID, Action: string(o.Action), Actor: o.Actor.Name, Reason: o.Reason, DryRun: o.DryRun, Status: string(o.Status),
-		CreatedAt: Instant(o.CreatedAt), StartedAt: Instant(o.StartedAt), EndedAt: Instant(o.EndedAt), Counts: OperationCounts(o.Counts),
+		CreatedAt: Instant(o.CreatedAt), StartedAt: Instant(o.StartedAt), EndedAt: Instant(o.EndedAt), Counts: OperationCounts(o.Counts), Counting: o.Counting,
 		Items: make([]OperationItem, len(o.Items)), Refusals: make([]RefusalCount, len(o.Refusals)),
 		Links: OperationLinks{Self: operationPath(o.ID), Items: operationPath(o.ID) + "/items"},
 	}

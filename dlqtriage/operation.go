@@ -17,8 +17,11 @@ type Operation struct {
 	Actor     decision.Actor
 	CreatedAt lifecycle.Micros
 	UpdatedAt lifecycle.Micros
-	Bulk      bool   // It has a selector; otherwise it is one action on one entry.
-	Delays    Delays // Of a dry run that was just made, as far as it sends by plans. How often a message was tried is not known there: it counts as any that may be tried again.
+	Bulk      bool // It has a selector; otherwise it is one action on one entry.
+	// Counting says that entries were acted on, or may have been, that are not counted yet: they are counted by slices. Where a server is killed, that is up to
+	// half a minute later.
+	Counting bool
+	Delays   Delays // Of a dry run that was just made, as far as it sends by plans. How often a message was tried is not known there: it counts as any that may be tried again.
 	OperationBody
 }
 
@@ -33,6 +36,7 @@ type OperationBody struct {
 	StartedAt lifecycle.Micros `json:"started_at,omitempty"`
 	EndedAt   lifecycle.Micros `json:"ended_at,omitempty"`
 	Counts    Counts           `json:"counts"`
+	Slices    int              `json:"slices,omitempty"`   // How many slices are counted.
 	Items     []Item           `json:"items"`              // The first [FirstItems].
 	Refusals  []RefusalCount   `json:"refusals,omitempty"` // Why items are blocked or failed, the first [maxRefusals] reasons.
 	By        decision.Actor   `json:"by"`

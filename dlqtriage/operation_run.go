@@ -107,10 +107,14 @@ func (s *Operations) slice(ctx context.Context, c decision.Claimed) error {
 		return err
 	}
 	w := &walk{service: s, operation: o, at: at, again: c.Token > 1, began: s.Actions.Now()}
-	if !o.Status.Ended() {
-		if err := w.run(ctx); err != nil {
-			return err
-		}
+	switch {
+	case !o.Status.Ended():
+		err = w.run(ctx)
+	case w.again:
+		err = w.recount(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	if err := s.commit(ctx, c, w); err != nil {
 		return err
@@ -148,6 +152,7 @@ func (s *Operations) settle(ctx context.Context, c decision.Claimed, w *walk) er
 	}
 	out := decision.Settlement{Effect: c.ID, Token: c.Token, Status: decision.StatusDone, At: s.Actions.now(), Expected: &revision}
 	next := w.progress(now, out.At)
+	next.Slices = w.at.Number + 1
 	if !next.Status.Ended() {
 		part, err := w.next.effect(next, w.at.Number+1, out.At)
 		if err != nil {

@@ -49,9 +49,11 @@ func (w *walk) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := w.actedBefore(ctx, targets)
-	if err != nil {
-		return err
+	var before []Item
+	if w.again && w.operation.Selector.Filter != nil {
+		if before, err = w.actedBefore(ctx, targets); err != nil {
+			return err
+		}
 	}
 	w.listed = w.service.Actions.Now()
 	w.looked = w.listed
@@ -78,11 +80,31 @@ func (w *walk) run(ctx context.Context) error {
 	return nil
 }
 
-// actedBefore are the entries on which whoever had the slice before acted, and which the filter does not list any more: to act may take an entry out of it.
-func (w *walk) actedBefore(ctx context.Context, targets []target) (items []Item, err error) {
-	if !w.again || w.operation.Selector.Filter == nil {
-		return nil, nil
+// recount finds what whoever had the slice before did, where the operation was cancelled since. It acts on nothing.
+func (w *walk) recount(ctx context.Context) (err error) {
+	if w.items, err = w.actedBefore(ctx, nil); err != nil || w.operation.Selector.Operation == "" {
+		return err
 	}
+	targets, err := w.targets(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if !t.withdraws(w.operation.Action) {
+			continue
+		}
+		switch a, err := w.service.Actions.Action(ctx, t.undoes); {
+		case err != nil:
+			return err
+		case a.UndoneBy == w.operation.ID:
+			w.items = append(w.items, Item{Entry: t.entry, Status: ItemDone})
+		}
+	}
+	return nil
+}
+
+// actedBefore are the entries on which whoever had the slice before acted and which are none of the targets: to act may take an entry out of a filter.
+func (w *walk) actedBefore(ctx context.Context, targets []target) (items []Item, err error) {
 	known := map[string]bool{}
 	for _, t := range targets {
 		known[t.entry] = true

@@ -211,7 +211,22 @@ func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
 	if err != nil {
 		return o, err
 	}
+	if o.Counting, err = s.counting(ctx, o); err != nil {
+		return o, err
+	}
 	return o, s.follow(ctx, &o)
+}
+
+// counting reports whether somebody took a slice up that is not counted.
+func (s *Operations) counting(ctx context.Context, o Operation) (bool, error) {
+	if !o.Bulk || o.DryRun || o.Status == ActionSucceeded {
+		return false, nil
+	}
+	e, err := s.Store.Effect(ctx, sliceID(o.ID, o.Slices))
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return false, nil
+	}
+	return e.Token > 0 && !e.SettledAt.Known(), err
 }
 
 // List returns operations without their items' outcome, as [decision.Reader] lists actions.
@@ -222,7 +237,10 @@ func (s *Operations) List(ctx context.Context, from *decision.ActionPlace, limit
 	}
 	out := make([]Operation, len(found))
 	for i, d := range found {
-		if out[i], err = ReadOperation(d); err != nil {
+		if out[i], err = ReadOperation(d); err == nil {
+			out[i].Counting, err = s.counting(ctx, out[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -177,7 +177,9 @@ func farWords(o dlqtriage.Operation) string {
 	if c.Failed > 0 {
 		words += ", " + Count(c.Failed) + " failed"
 	}
-	if gone := c.Selected - looked(c); gone > 0 && o.Status == dlqtriage.ActionSucceeded {
+	if gone := c.Selected - looked(c); gone > 0 && o.Counting {
+		words += "; those acted on last are being counted"
+	} else if gone > 0 && o.Status == dlqtriage.ActionSucceeded {
 		words += ", " + Count(gone) + " no longer matched"
 	} else if gone > 0 && o.Status == dlqtriage.ActionCancelled {
 		words += ", " + Count(gone) + " left alone"

@@ -827,7 +827,7 @@ func Operation(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(p.Items) == 0 && p.Status.Ended() {
+		if len(p.Items) == 0 && p.Status.Ended() && !p.Counting {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "<p class=\"dim\" id=\"no-items\">It ended before any entry was acted on.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -28,4 +28,9 @@ func TestAnOperationThatEndedSaysWhatIsLeft(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", c.counts, got, c.far)
 		}
 	}
+	killed := dlqtriage.Operation{Bulk: true, Counting: true}
+	killed.Status, killed.Counts = dlqtriage.ActionCancelled, dlqtriage.Counts{Selected: 3, Done: 1}
+	if got, want := farWords(killed), "1 of 3: 1 done, 0 blocked; those acted on last are being counted"; got != want {
+		t.Errorf("a server was killed: got %q, want %q", got, want)
+	}
 }
