@@ -90,7 +90,7 @@ func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own Deliv
 	case !speaks:
 		return
 	case !r.by(own):
-		b.conflict = b.conflict || r.CompletedAt.Known()
+		b.conflict = b.conflict || (r.CompletedAt.Known() && own.takerKnown())
 		return
 	}
 	b.reports = append(b.reports, r)

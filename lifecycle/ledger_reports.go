@@ -87,14 +87,17 @@ func (t *TaskFacts) contradicted() bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.byStranger(t.Copies) })
 }
 
-// byStranger reports whether the report names a message that is another agent's.
+// byStranger reports whether the report names a message that others had.
 func (r *ReportFacts) byStranger(copies []DeliveryCopy) bool {
 	if r.MsgID == "" {
 		return false
 	}
 	fits := r.fits(copies)
-	return len(fits) > 0 && !slices.ContainsFunc(fits, func(i int) bool { return r.by(copies[i]) })
+	return len(fits) > 0 && !slices.ContainsFunc(fits, func(i int) bool { return r.by(copies[i]) || !copies[i].takerKnown() })
 }
+
+// takerKnown reports whether it is known who had the message, or that nobody had: until then the consumer of whoever reports may have got it.
+func (c *DeliveryCopy) takerKnown() bool { return c.Attempts > 0 || c.Never }
 
 // mayBe reports whether two reports can be about one attempt, whoever sent them.
 func (r *ReportFacts) mayBe(o *ReportFacts) bool {

@@ -208,10 +208,10 @@ func (h household) credited() int {
 	return w.about
 }
 
-// contradicted reports whether somebody says that a message of another agent is completed, by its id.
+// contradicted reports whether somebody says that a message that another agent is known to have had is completed, by its id.
 func (h household) contradicted() bool {
 	return slices.ContainsFunc(h.reported, func(w word) bool {
-		return w.named && w.kind == "completed" && !w.believed(h.errands) && !h.isLost(w.about)
+		return w.named && w.kind == "completed" && !w.believed(h.errands) && !h.isLost(w.about) && h.errands[w.about].seen
 	})
 }
 
