@@ -97,7 +97,7 @@ func findQueueAge(f *Facts, r Rule) []Finding {
 		if age := f.AsOf.Sub(since); age > r.Threshold {
 			out = append(out, Finding{
 				Key: agent, Since: since, Labels: Labels{Agent: agent}, Count: f.Load[agent].Waiting, Harm: f.Load[agent].harm(),
-				What: f.Load[agent].words() + " for " + cut(cmp.Or(agent, "no agent"), 40) + ", the oldest for " + lifecycle.Lasting(age),
+				What: f.Load[agent].words() + " for " + cut(cmp.Or(agent, "no agent"), 40) + ", the oldest stored " + lifecycle.Lasting(age) + " ago",
 				Page: listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StatePublished}, Agents: some(agent), Sort: lifecycle.SortPublished}),
 			})
 		}

@@ -48,7 +48,7 @@ type Facts struct {
 	Leases        []lifecycle.Lease
 	LeasesAt      lifecycle.Micros            // When they were looked for.
 	Partial       bool                        // Leases may be missing.
-	OldestWaiting map[string]lifecycle.Micros // By agent: when the oldest message was stored that no worker has taken.
+	OldestWaiting map[string]lifecycle.Micros // By agent: when the oldest message was stored that no worker has now.
 	Load          map[string]Load             // By agent: its tasks now.
 	Consumers     []lifecycle.ConsumerState
 	Flow          map[string]Flow  // By agent: what came and ended in the last [FlowSpan].

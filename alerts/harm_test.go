@@ -63,7 +63,7 @@ func TestWhatHarmsMostIsFirst(t *testing.T) {
 				f.Untaken = []alerts.Untaken{legal}
 			},
 			[]string{
-				"standstill | 30,135 tasks wait for cto, the oldest for 1 h | List the tasks -> /tasks?agent=cto&sort=published&state=published",
+				"standstill | 30,135 tasks wait for cto, the oldest stored 1 h ago | List the tasks -> /tasks?agent=cto&sort=published&state=published",
 				"untaken | 2 messages for legal: no consumer | List the tasks -> /tasks?agent=legal&anomaly=orphaned&sort=published&state=published",
 			},
 		},
@@ -74,7 +74,7 @@ func TestWhatHarmsMostIsFirst(t *testing.T) {
 			},
 			[]string{
 				"untaken | 2 messages for legal: no consumer | List the tasks -> /tasks?agent=legal&anomaly=orphaned&sort=published&state=published",
-				"waiting | 30,135 tasks wait for cto, the oldest for 1 h | List the tasks -> /tasks?agent=cto&sort=published&state=published",
+				"waiting | 30,135 tasks wait for cto, the oldest stored 1 h ago | List the tasks -> /tasks?agent=cto&sort=published&state=published",
 			},
 		},
 		"a doubled effect, then what dies soon, then what nobody takes, then what waits, then what is a risk": {

@@ -111,8 +111,8 @@ func Defaults() Rules {
 			Next: "Start the agent, or stop publishing to it.",
 		}, {
 			ID: RuleQueueAge, Severity: Warning, Title: "Tasks wait too long", find: findQueueAge,
-			Threshold: 15 * time.Minute, Means: "how long the oldest waiting message of an agent may wait",
-			Why:  "The oldest message that no worker has taken waits longer than it should.",
+			Threshold: 15 * time.Minute, Means: "how long ago the oldest message that no worker of an agent has may have been stored",
+			Why:  "No worker has the oldest message now, and it was stored longer ago than the threshold allows.",
 			Next: "Add workers, raise max_ack_pending, or find out what holds the agent up.",
 		}, {
 			ID: RuleDiscrepancy, Severity: Warning, Title: "Reconciliation found discrepancies", find: findDiscrepancy,

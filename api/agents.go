@@ -29,7 +29,7 @@ type Agent struct {
 // Queue is what waits for an agent.
 type Queue struct {
 	Pending  *uint64 `json:"pending" doc:"Stored messages that its consumers have not delivered, by the state of the broker; null when that is not known."`
-	OldestAt Instant `json:"oldest_at" doc:"When the oldest message that nobody has taken was stored."`
+	OldestAt Instant `json:"oldest_at" doc:"When the oldest message that no worker has now was stored."`
 }
 
 // Throughput counts messages.

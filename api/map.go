@@ -30,7 +30,7 @@ type MapAgent struct {
 	Activity      string    `json:"activity" enum:"busy,idle,silent,paused,gone,unseen" doc:"busy: a message is in its workers' hands. silent: work waits, none is in its hands, and nothing was seen of it for five minutes. paused: a consumer of it is paused. gone: its consumer no longer exists. unseen: nothing was ever seen of it, and no consumer of it is known." example:"busy"`
 	InFlight      int       `json:"in_flight" example:"1"`
 	Stale         int       `json:"stale" example:"0"`
-	Waiting       int64     `json:"waiting" doc:"Tasks that no worker has taken." example:"4"`
+	Waiting       int64     `json:"waiting" doc:"Tasks that no worker has now." example:"4"`
 	HourPublished int64     `json:"published_last_hour" example:"12"`
 	HourCompleted int64     `json:"completed_last_hour" example:"11"`
 	Published     int64     `json:"published_last_day" example:"240"`

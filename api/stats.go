@@ -75,7 +75,7 @@ func firingOf(board query.Alerts) []AlertRef {
 
 // Figures are the metrics about the fleet.
 type Figures struct {
-	PendingQueueAge           Figure `json:"pending_queue_age" doc:"Age of the oldest message that no worker has taken."`
+	PendingQueueAge           Figure `json:"pending_queue_age" doc:"Age of the oldest message that no worker has now."`
 	InFlight                  Figure `json:"in_flight" doc:"Messages that a worker holds."`
 	StaleInFlight             Figure `json:"stale_in_flight" doc:"How many of these leases have something wrong."`
 	LeaseRenewalFailures      Figure `json:"lease_renewal_failures" doc:"Attempts whose lease ran out without an answer."`

@@ -20,7 +20,7 @@ type AgentStatistics struct {
 
 	Pending       uint64 // Messages that its consumers have not delivered, by the broker's state.
 	PendingKnown  bool
-	OldestWaiting lifecycle.Micros // When the oldest message that no worker has taken was stored; zero when there is none.
+	OldestWaiting lifecycle.Micros // When the oldest message that no worker has now was stored; zero when there is none.
 
 	Hour, Day Throughput
 	FailedHow map[string]int64  // The failed attempts of the day by how they ended.
@@ -78,7 +78,7 @@ func (a AgentStatistics) Stale() int {
 	return n
 }
 
-// Waiting counts its tasks that no worker has taken.
+// Waiting counts its tasks that no worker has now.
 func (a AgentStatistics) Waiting() int64 { return a.States[lifecycle.StatePublished] }
 
 // Gone reports whether one of its consumers existed and no longer does.

@@ -132,3 +132,20 @@ func TestABacklogThatGrowsFasterThanItIsWorkedIsFound(t *testing.T) {
 		t.Errorf("got %+v", found)
 	}
 }
+
+// A message goes back to those that wait where the consumer whose worker had it was deleted and created again. Nobody has it now; that nobody ever took it is not so.
+func TestAMessageOfAConsumerThatWasCreatedAgainWaitsAndWasTakenBefore(t *testing.T) {
+	t.Parallel()
+	found := findings(t, func(s *webtest.Story) {
+		m := s.Publish("taken", "cto", "review", "Was at work", -40*time.Minute, "")
+		s.Deliver(m, 1, -39*time.Minute)
+		s.Tell(lifecycle.ConsumerRecreated, lifecycle.Broker, m, 0, -10*time.Minute, lifecycle.Detail{})
+	})
+	at := slices.IndexFunc(found, func(f alerts.Finding) bool { return f.Rule == alerts.RuleQueueAge })
+	if at < 0 {
+		t.Fatalf("nothing waits too long: %+v", found)
+	}
+	if f := found[at]; f.What != "1 task waits for cto, the oldest stored 40 m ago" || f.Why != "No worker has the oldest message now, and it was stored longer ago than the threshold allows." {
+		t.Errorf("what %q, why %q", f.What, f.Why)
+	}
+}

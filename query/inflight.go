@@ -20,7 +20,7 @@ type InFlight struct {
 	Read   lifecycle.Micros  // Up to when what workers answered was read; AsOf while nothing waits to be read.
 	Leases []lifecycle.Lease // Worst stale kind first, then by deadline, those without one last.
 
-	// OldestWaiting says for each agent when the oldest message that no worker has taken was stored. An agent without such a message
+	// OldestWaiting says for each agent when the oldest message that no worker has now was stored. An agent without such a message
 	// among those that were read is absent.
 	OldestWaiting map[string]lifecycle.Micros
 
@@ -117,7 +117,7 @@ func (f InFlight) OfAgent(name string) []lifecycle.Lease {
 	return out
 }
 
-// OldestWaitingAge is the age of the oldest message that no worker has taken; zero when nothing waits.
+// OldestWaitingAge is the age of the oldest message that no worker has now; zero when nothing waits.
 func (f InFlight) OldestWaitingAge() time.Duration {
 	var age time.Duration
 	for _, at := range f.OldestWaiting {

@@ -40,7 +40,7 @@ var (
 	tasksDesc = prometheus.NewDesc("fleetglass_tasks", "Tasks by agent and state.", []string{"agent", "state"}, nil)
 	inFlight  = prometheus.NewDesc("fleetglass_in_flight", "Messages that some worker holds.", []string{"agent"}, nil)
 	staleDesc = prometheus.NewDesc("fleetglass_stale_in_flight", "Leases with something wrong, by what is wrong.", []string{"agent", "kind"}, nil)
-	queueAge  = prometheus.NewDesc("fleetglass_pending_queue_age_seconds", "Age of the oldest message that no worker has taken yet.", []string{"agent"}, nil)
+	queueAge  = prometheus.NewDesc("fleetglass_pending_queue_age_seconds", "Age of the oldest message that no worker has now.", []string{"agent"}, nil)
 	partial   = prometheus.NewDesc("fleetglass_in_flight_partial", "1 when more messages are open than were looked at, so that counts of leases read: at least.", nil, nil)
 	gapsDesc  = prometheus.NewDesc("fleetglass_capture_gaps", "Spans of the last day in which we may have been blind and that were not repaired.",
 		[]string{"source"}, nil)
