@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -33,9 +34,10 @@ func (c *Collector) readOutstanding(ctx context.Context, id lifecycle.StreamID, 
 	return c.commitWithRetry(ctx, &lineBatch{lines: lines})
 }
 
-// linesBetween reads the lines that the durable takes between what was acknowledged and what was given out. Where it errors it returns those that it read before.
+// linesBetween reads the lines that the durable takes between what was acknowledged and what was given out, as the leader has them. Where it errors it returns those that
+// it read before. The broker does not answer whoever may not ask.
 func (c *Collector) linesBetween(ctx context.Context, id lifecycle.StreamID, info *jetstream.ConsumerInfo) (lines []Line, err error) {
-	stream, err := c.cfg.JetStream.Stream(ctx, c.src.Stream)
+	stream, err := leader.Find(ctx, c.cfg.JetStream, c.src.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
 	}
@@ -44,7 +46,7 @@ func (c *Collector) linesBetween(ctx context.Context, id lifecycle.StreamID, inf
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 		case err != nil:
-			return lines, fmt.Errorf("read line %d of %s: %w", seq, c.src.Stream, err)
+			return lines, fmt.Errorf("read line %d by %s: %w", seq, leader.APISubject(c.cfg.JetStream, "STREAM.MSG.GET."+c.src.Stream), err)
 		case lifecycle.MatchesAny(filtersOf(info.Config), msg.Subject):
 			lines = append(lines, Line{
 				Source: id, Seq: msg.Sequence, At: lifecycle.MicrosOf(msg.Time), Subject: fleet.OriginalSubject(msg.Subject), Headers: msg.Header, Body: msg.Data,

@@ -2,9 +2,14 @@ package collectors_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/health"
 )
 
 // A session was killed with two lines in hand, and then the second one was purged by its subject. The broker takes the first one for acknowledged as soon as the next line
@@ -49,4 +54,75 @@ func (b *bench) inHandOfTheKilled(subjects ...string) {
 			b.t.Fatal(err)
 		}
 	}
+}
+
+// On a bucket, and on a stream of dead letters, any replica answers direct gets, also one that is behind. What the permissions of an observer allow is to ask the leader.
+func TestALineInHandIsReadFromTheLeader(t *testing.T) {
+	t.Parallel()
+	b, url := newBench(t), brokerThatForbids(t, "$JS.API.DIRECT.GET.>")
+	b.killedWithTwoInHand(url, jetstream.StreamConfig{AllowDirect: true})
+	stream, err := b.js.Stream(t.Context(), "LINES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("lines.b")); err != nil {
+		t.Fatal(err)
+	}
+	b.useBroker(url, "observer")
+	_, stop := b.start()
+	defer stop()
+	b.publish("next")
+	b.waitFor(2)
+}
+
+// Whoever may not read single lines reads on as if none were in hand, and says so once. The broker gives out again what it still has.
+func TestWhoMayNotReadSingleLinesReadsOn(t *testing.T) {
+	t.Parallel()
+	b, url := newBench(t), brokerThatForbids(t, "$JS.API.DIRECT.GET.>", "$JS.API.STREAM.MSG.GET.>")
+	b.killedWithTwoInHand(url, jetstream.StreamConfig{AllowDirect: true})
+	b.useBroker(url, "observer")
+	said := &journal{}
+	b.cfg.Logger = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c, stop := b.start()
+	defer stop()
+	b.publish("next", "and the next")
+	b.waitFor(2)
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "lines that were given out before could not be read") || !strings.Contains(text, "STREAM.MSG.GET.LINES") {
+		t.Errorf("it said %s", text)
+	}
+	if h := c.Health(); h[0].State == health.Down {
+		t.Errorf("the collector is %+v", h)
+	}
+	b.waitFor(4) // Those in hand come again when the wait for them ends.
+}
+
+// killedWithTwoInHand leaves a durable with two lines in hand, as somebody does who is killed.
+func (b *bench) killedWithTwoInHand(url string, cfg jetstream.StreamConfig) {
+	b.t.Helper()
+	b.useBroker(url, "operator")
+	b.src.Edited = true
+	b.createStream(cfg)
+	_, stop := b.start()
+	b.waitAcked() // The durable is there.
+	stop()
+	b.inHandOfTheKilled("lines.a", "lines.b")
+}
+
+// journal keeps what is logged.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }

@@ -294,6 +294,11 @@ func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	if err := askLeader(t, js, fleet.StreamTasks, 1); err != nil {
 		t.Errorf("read a task: %v", err)
 	}
+	for _, edited := range []string{"KV_" + fleet.BucketIdempotency, fleet.StreamDLQ} { // Of these a session reads first what was given out before.
+		if err := askLeader(t, js, edited, 1); !errors.Is(err, nats.ErrMsgNotFound) {
+			t.Errorf("read a line of %s: %v", edited, err)
+		}
+	}
 	pub, err := js.Stream(t.Context(), fleet.CapturePub)
 	if err != nil {
 		t.Fatal(err)
