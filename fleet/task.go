@@ -57,7 +57,7 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		TraceParent:  traceParent(get(HeaderTraceParent)),
 		Title:        oneLine(p.title, maxTitle),
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
-		TTL:          readTTL(get(HeaderNatsTTL)),
+		TTL:          ReadTTL(get(HeaderNatsTTL)),
 		Size:         int64(len(body)),
 	}
 	t.Publisher = publisherOf(get(HeaderPublisher))
@@ -97,8 +97,8 @@ func publisherOf(name string) string {
 	return ""
 }
 
-// readTTL reads a Nats-TTL as the broker does: a duration of at least a second, or a number of seconds. Anything else keeps the message.
-func readTTL(text string) time.Duration {
+// ReadTTL reads a Nats-TTL as the broker does: a duration of at least a second, or a number of seconds. Anything else keeps the message, and is zero.
+func ReadTTL(text string) time.Duration {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < maxTTL/int64(time.Second) {
 		return time.Duration(n) * time.Second
 	}

@@ -11,8 +11,8 @@ func TestTimesToLiveAreReadAsTheBrokerReadsThem(t *testing.T) {
 		"": 0, "never": 0, "0": 0, "-5": 0, "5": 5 * time.Second, "90s": 90 * time.Second, "1h": time.Hour, "500ms": 0, "soon": 0,
 		"99999999999999999": 0, "9999999h": 0,
 	} {
-		if got := readTTL(text); got != want {
-			t.Errorf("readTTL(%q) = %s, want %s", text, got, want)
+		if got := ReadTTL(text); got != want {
+			t.Errorf("ReadTTL(%q) = %s, want %s", text, got, want)
 		}
 	}
 }

@@ -55,10 +55,19 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	e.Detail = lifecycle.Detail{
 		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, RecordSeq: r.NatsStreamSeq, PayloadHash: r.PayloadHash},
 		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
-		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: r.ExpiresAt, ResultRef: r.ResultSummary, Status: "completed"},
+		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: endOf(line, r.ExpiresAt), ResultRef: r.ResultSummary, Status: "completed"},
 	}
 	into.Events = append(into.Events, e)
 	return nil
+}
+
+// endOf is when a record ends: when it says so itself, or before that when the broker deletes it by its TTL. Zero where neither is so.
+func endOf(line collectors.Line, stated lifecycle.Micros) lifecycle.Micros {
+	ttl := fleet.ReadTTL(fleet.HeaderValue(line.Headers, fleet.HeaderNatsTTL))
+	if end := line.At.Add(ttl); ttl > 0 && (!stated.Known() || end < stated) {
+		return end
+	}
+	return stated
 }
 
 // ending says how a record ended, where the revision is a marker: the broker marks what it expired, clients mark what they deleted.

@@ -1,11 +1,17 @@
 package idempotency_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/collectors"
 	"fleetglass/collectors/idempotency"
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
 
@@ -72,6 +78,59 @@ func TestACompletionKeepsBothClocks(t *testing.T) {
 	e := b.Events[0]
 	if e.At != 1_700_000_000_000_000 || e.Detail.CreatedAt != 1_600_000_000_000_000 {
 		t.Errorf("got at %d, stated %d; want the broker's time and the agent's", e.At, e.Detail.CreatedAt)
+	}
+}
+
+// A client may leave the end of a record to the broker, which deletes it then.
+func TestARecordEndsWhenItsOwnTTLDoes(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	kv, err := js.KeyValue(t.Context(), fleet.BucketIdempotency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "KV_"+fleet.BucketIdempotency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hour = lifecycle.Micros(3_600_000_000)
+	for task, want := range map[string]struct {
+		states, lasts lifecycle.Micros // Until when it says that it is kept, after it was stored, and until when it is; zero for no end.
+		ttl           time.Duration
+	}{
+		"no end": {}, "by the broker alone": {ttl: time.Hour, lasts: hour}, "by its own word": {states: hour, lasts: hour},
+		"sooner by the broker": {states: 2 * hour, ttl: time.Hour, lasts: hour}, "sooner by its own word": {states: hour, ttl: 2 * time.Hour, lasts: hour},
+	} {
+		stated := lifecycle.Micros(0)
+		if want.states > 0 {
+			stated = lifecycle.MicrosOf(time.Now()) + want.states
+		}
+		body := fmt.Sprintf(`{"taskId":%q,"completedAt":1600000000000,"expiresAt":%d}`, task, stated/1000)
+		key := fleet.RecordKey(task, "")
+		var options []jetstream.KVCreateOpt
+		if want.ttl > 0 {
+			options = append(options, jetstream.KeyTTL(want.ttl))
+		}
+		if _, err := kv.Create(t.Context(), key, []byte(body), options...); err != nil {
+			t.Fatal(err)
+		}
+		m, err := stream.GetLastMsgForSubject(t.Context(), "$KV."+fleet.BucketIdempotency+"."+key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := line(key, body, m.Header)
+		l.At = lifecycle.MicrosOf(m.Time)
+		var b lifecycle.Batch
+		if err := idempotency.DecodeKV(l, collectors.Streams{}, &b); err != nil {
+			t.Fatal(err)
+		}
+		lasts := b.Events[0].Detail.ExpiresAt
+		if lasts.Known() {
+			lasts -= l.At
+		}
+		if off := lasts - want.lasts; off < -5_000_000 || off > 5_000_000 {
+			t.Errorf("%s: kept for %d µs, want %d", task, lasts, want.lasts)
+		}
 	}
 }
 
