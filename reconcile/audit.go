@@ -149,6 +149,7 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 	switch {
 	case j.told:
 		keeping.keeps = true
+	case slices.ContainsFunc(m.Task.Sharers(m.Message), func(s lifecycle.SharedKey) bool { return s.Proved }): // Its record is another task's.
 	case j.acked && m.Message.Stored != nil && a.settled(lastAt(m.OpenMessage)): // Without its publish nobody knows which record would be its own.
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
 		if overlaps(a.cfg.Deaf, m.Message.Key.Stream.Name, m.Message.FirstAt, a.cfg.AsOf) {

@@ -96,6 +96,10 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"acked without a record", stored + "acked 2s seq=1 n=1" + keeps, "completed 2; acked_not_recorded: T"},
 		{"acked without a record a moment ago", stored + "acked 59m30s seq=1 n=1" + keeps, "completed 2"},
 		{"acked as another message of its key was recorded", stored + "acked 2s seq=1 n=1\ncompletion_recorded 1s task=T\npublished 10s seq=2 task=T\nacked 12s seq=2 n=1", "completed 2"},
+		{"acked, and another task recorded the work of its key", "published 0s seq=1 task=T key=K-1\nacked 4s seq=1 n=1\npublished 0s seq=2 task=U key=K-1\ncompletion_recorded 1s task=U key=K-1\nacked 2s seq=2 n=1\n" +
+			"key_shared 1s task=T namesake=U key=K-1 basis=1s", "completed 2"},
+		{"acked, and another task with its key was acknowledged", "published 0s seq=1 task=T key=K-1\nacked 4s seq=1 n=1\nkey_shared 1s task=T namesake=U key=K-1 basis=1s unproved" + keeps,
+			"completed 2; acked_not_recorded: T"},
 		{"acked, and its publish was not seen", "acked 2s seq=1 n=1" + keeps, "completed 2"},
 		{"recorded, removed, then acked", stored + "delivered 1s seq=1 n=1 exact\ncompletion_recorded 2s task=T\nvanished 3s seq=1 removal=operator\nacked 4s seq=1 n=1" + keeps, "completed 2"},
 		{"an agent that keeps none", stored + "acked 2s seq=1 n=1", "completed 1; no records: marketing 1"},
@@ -156,6 +160,30 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 	}
 }
 
+func TestWhatIsListedSaysWhereItsWorkIsDone(t *testing.T) {
+	t.Parallel()
+	stored, again := "published 0s seq=1 task=T key=T-1\n", "\npublished 3m seq=2 task=T key=T-1\ncompletion_recorded 5m task=T key=T-1 record=2\nacked 6m seq=2 n=1"
+	for _, c := range []struct {
+		events string
+		kind   DiscrepancyKind
+		done   bool
+	}{
+		{stored + "max_deliveries 1m seq=1", ExhaustedOutsideDLQ, false},
+		{stored + "max_deliveries 1m seq=1" + again, ExhaustedOutsideDLQ, true},
+		{stored + "max_deliveries 1m seq=1\ncompletion_recorded 2m task=T key=T-1", ExhaustedOutsideDLQ, true},
+		{stored + "vanished 1m seq=1 reason=unknown", OutcomeUnexplained, false},
+		{stored + "vanished 1m seq=1 reason=unknown" + again, OutcomeUnexplained, true},
+		{stored + "vanished 10m seq=1 reason=aged" + again, ExpiredInStream, true},
+	} {
+		m := foldLines(t, c.events)
+		r := auditOf(auditConfig(uint64(len(m.messages)), nil), m)
+		rows := r.List(c.kind).Rows
+		if len(rows) != 1 || strings.Contains(rows[0].Why, "its work is done") != c.done {
+			t.Errorf("%s: rows %+v of %s, want one that says that the work is done: %v", c.events, rows, c.kind, c.done)
+		}
+	}
+}
+
 func TestWhatTheStreamHoldsDecides(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -167,6 +195,8 @@ func TestWhatTheStreamHoldsDecides(t *testing.T) {
 		{"queued and gone", "published 0s seq=1 task=T", holding{}, "unexplained 1; outcome_unexplained: T"},
 		{"queued and gone a moment ago", "published 0s seq=1 task=T\ndelivered 59m30s seq=1 n=1 exact", holding{}, "in flight 1"},
 		{"recorded and gone", "published 0s seq=1 task=T\ncompletion_recorded 1s task=T", holding{}, "completed 1"},
+		{"recorded, and its consumer is past it", "published 0s seq=1 task=T\ncompletion_recorded 1s task=T\nstranded 3s seq=1", holding{1}, "completed 1; completed_not_acked: T"},
+		{"given up, and its consumer is past it", "published 0s seq=1 task=T\nterminated 2s seq=1 n=1\nstranded 3s seq=1 n=1", holding{1}, "terminated 1; held_though_settled: T"},
 		{"acked and held", "published 0s seq=1 task=T\nacked 2s seq=1 n=1\ncompletion_recorded 1s task=T", holding{1}, "completed 1; held_though_settled: T"},
 		{"acked and held a moment ago", "published 0s seq=1 task=T\nacked 59m30s seq=1 n=1\ncompletion_recorded 1s task=T", holding{1}, "completed 1"},
 		{"dead and held, as the dead are", "published 0s seq=1 task=T\nmax_deliveries 1m seq=1\ndead_lettered 2m seq=1 task=T", holding{1}, "in dlq 1"},

@@ -90,6 +90,16 @@ func setField(e *lifecycle.Event, name, value string) (err error) {
 		e.TaskID = value
 	case "key":
 		e.Detail.IdempotencyKey = value
+	case "record":
+		e.Detail.RecordSeq, err = strconv.ParseUint(value, 10, 64)
+	case "namesake":
+		e.Detail.Owner = value
+	case "basis":
+		var after time.Duration
+		after, err = time.ParseDuration(value)
+		e.Detail.Basis = base.Add(after)
+	case "unproved":
+		e.Detail.Unproved = true
 	case "outcome":
 		e.Detail.Outcome, e.Detail.Revision = lifecycle.Outcome(value), 1
 	case "removal":

@@ -82,11 +82,17 @@ func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 	default:
 		a.judgeGone(s, m.Message, &j)
 	}
+	if j.told && slices.Contains(workLists, j.kind) {
+		j.why += " A record or a report says that its work is done."
+	}
 	if v.State.Dead() && j.completedAt.Known() && j.completedAt <= v.Since && a.settled(lastAt(m)) {
 		j.kind, j.why = CompletedNotAcked, "Completion is recorded, and the message died unacknowledged after it: to retry it may repeat the effect."
 	}
 	return j
 }
+
+// workLists are the lists of messages whose work may not have been done.
+var workLists = []DiscrepancyKind{ExhaustedOutsideDLQ, OutcomeUnexplained, ExpiredInStream}
 
 func exhaustedWhy(m lifecycle.MessageFacts) string {
 	why := "The attempts are used up, and no dead-letter entry names the message."
@@ -109,7 +115,7 @@ func (a *Audit) judgeOpen(s *auditStream, m lifecycle.OpenMessage, v lifecycle.V
 		j.term, j.kind = termUnexplained, OutcomeUnexplained
 		j.why = fmt.Sprintf("By what was seen it is %s, but the stream does not hold it any more, and nothing says how it left.", v.State)
 	case v.State == lifecycle.StateCompleting && a.settled(lastAt(m)):
-		j.kind, j.why = CompletedNotAcked, "Completion is recorded and no acknowledgement was seen: the broker will deliver it again."
+		j.kind, j.why = CompletedNotAcked, "Completion is recorded and no acknowledgement was seen: it may be delivered again."
 		if !known && a.blind(s, m.Message.FirstAt, a.cfg.AsOf) {
 			j.why = "Completion is recorded and no acknowledgement was seen, but capture has a gap since: one may have been missed."
 		}
@@ -121,7 +127,11 @@ func (a *Audit) judgeHeld(s *auditStream, m lifecycle.OpenMessage, v lifecycle.V
 	if s.Kept {
 		return
 	}
-	if present, _ := s.holds(m.Message.Key.Seq); present && lastAt(m).Add(a.cfg.Grace) <= s.LookedAt {
+	switch present, _ := s.holds(m.Message.Key.Seq); {
+	case !present || lastAt(m).Add(a.cfg.Grace) > s.LookedAt:
+	case v.State == lifecycle.StateCompleted && !j.acked && m.Message.Stranded():
+		j.kind, j.why = CompletedNotAcked, "Completion is recorded and no acknowledgement was seen. Its consumer is past it, so that nobody delivers it again: it stays in its stream."
+	default:
 		j.kind = HeldThoughSettled
 		j.why = fmt.Sprintf("It is %s by what was seen (%s), and the stream still held it later.", v.State, v.Rule)
 	}
