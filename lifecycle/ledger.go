@@ -212,6 +212,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
 	case c.Silent && !t.completedBefore(c, c.After) && t.completedBefore(c, c.By):
 		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
+	case !t.completedBefore(c, c.After) && !leaked && t.reportedMeanwhile(c):
+		return found(LayerUnknown, "Another attempt reported completion, and whether this one began before that or after is not known.")
 	case !t.completedBefore(c, c.After):
 	case c.several():
 		return found(LayerUnknown, "Completion was known before this attempt began, and several consumers take the message: which of them had it done is not known.")
@@ -254,6 +256,14 @@ func (t *TaskFacts) reportedBefore(c DeliveryCopy, at Micros) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
 		own := r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt && !t.idAgain(c)
 		return r.CompletedAt.Known() && r.completedBy() < at && !own
+	})
+}
+
+// reportedMeanwhile reports whether a report of a completion, of another attempt or message that it names, came while the acknowledged attempt may have begun.
+func (t *TaskFacts) reportedMeanwhile(c DeliveryCopy) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		other := r.MsgID != "" && (r.MsgID != c.MsgID || max(r.Attempt, 1) != c.Attempt) && !t.idAgain(c)
+		return other && r.CompletedAt.Known() && c.After <= r.completedBy() && r.completedBy() < c.By
 	})
 }
 
