@@ -55,7 +55,7 @@ func TestAnAccountIsRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	js := connectAs(t, url, "fleet", "_INBOX_cto")
-	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", stored: map[string][]letter{}, named: map[string]string{}}
+	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", records: inBucket{js}, stored: map[string][]letter{}, named: map[string]string{}}
 	c.publish(publish{})
 	m := c.pull(c.workers())
 	c.heartbeat(m)

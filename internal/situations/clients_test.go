@@ -24,14 +24,15 @@ import (
 // clients are what acts in one row: a publisher, workers and an operator, all plain clients of the broker. Each row has an agent of its
 // own, with subjects, consumers and task ids that no other row uses. A step that fails ends the row.
 type clients struct {
-	ctx   context.Context
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	agent string
-	url   string // Of the broker, for who speaks its protocol by hand.
-	clock *clock // Of the broker; nil where it cannot be set.
-	glass *glass // Fleetglass, in rows that it watches; nil while it comes later.
-	halts bool   // They halt for a random time before each act.
+	ctx     context.Context
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	agent   string
+	records records // Where their idempotency records are.
+	url     string  // Of the broker, for who speaks its protocol by hand.
+	clock   *clock  // Of the broker; nil where it cannot be set.
+	glass   *glass  // Fleetglass, in rows that it watches; nil while it comes later.
+	halts   bool    // They halt for a random time before each act.
 
 	mu     sync.Mutex
 	stored map[string][]letter // What the stream stored, by task.
@@ -306,28 +307,21 @@ func (c *clients) record(task string, fields map[string]any) {
 			delete(value, name)
 		}
 	}
-	body, err := json.Marshal(value)
-	c.must(err)
-	kv, err := c.js.KeyValue(c.ctx, "task-idempotency")
-	c.must(err)
-	key := id
-	if n, ok := version(fmt.Sprint(value["idempotencyKey"]), id); ok && n > 1 {
-		key = fmt.Sprintf("%s/=%d", id, n)
+	version := 1
+	if n, ok := keyVersion(fmt.Sprint(value["idempotencyKey"]), id); ok {
+		version = n
 	}
-	_, err = kv.Put(c.ctx, key, body)
-	c.must(err)
+	c.must(c.records.put(c.ctx, id, version, value))
 }
 
 // unrecord deletes the idempotency record of the first version of a task.
 func (c *clients) unrecord(task string) {
 	c.halt()
-	kv, err := c.js.KeyValue(c.ctx, "task-idempotency")
-	c.must(err)
-	c.must(kv.Delete(c.ctx, c.task(task)))
+	c.must(c.records.remove(c.ctx, c.task(task), 1))
 }
 
-// version is the number behind the task id in an idempotency key.
-func version(key, task string) (n int, ok bool) {
+// keyVersion is the number behind the task id in an idempotency key.
+func keyVersion(key, task string) (n int, ok bool) {
 	if len(key) <= len(task)+1 || key[:len(task)+1] != task+"-" {
 		return 0, false
 	}

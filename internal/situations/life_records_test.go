@@ -102,17 +102,7 @@ func (w *life) forgetRecord() {
 		return
 	}
 	w.halt()
-	kv, err := w.js.KeyValue(w.ctx, "task-idempotency")
-	w.must(err)
-	key := w.task(m.task)
-	if m.key > 1 {
-		key = fmt.Sprintf("%s/=%d", key, m.key)
-	}
-	if w.random.IntN(2) == 0 {
-		w.must(kv.Delete(w.ctx, key))
-	} else {
-		w.must(kv.Purge(w.ctx, key))
-	}
+	w.must(w.records.remove(w.ctx, w.task(m.task), m.key))
 	w.note("the record of key %d of task %q is deleted", m.key, m.task)
 	w.know(func() {
 		of := work{m.task, m.key}

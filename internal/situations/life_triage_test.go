@@ -67,7 +67,7 @@ func (w *life) sentByGlass(m *nats.Msg) {
 	}
 	was := w.letters[of]
 	sent := &mail{task: was.task, kind: was.kind, key: was.key, retries: was, byGlass: true, letter: letter{m.Header.Get("Nats-Stream"), seq}, unwanted: w.nobodyTakes(was.kind), watched: w.nobodyWorks(was.kind)}
-	if n, ok := version(m.Header.Get("X-Idempotency-Key"), w.task(was.task)); ok {
+	if n, ok := keyVersion(m.Header.Get("X-Idempotency-Key"), w.task(was.task)); ok {
 		sent.key = n
 	}
 	if age := w.land.streams[0].MaxAge; age > 0 {

@@ -41,7 +41,7 @@ func TestAnObserverWithThePrintedPermissionsSeesTheFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	js := connectAs(t, url, "agent", "_INBOX_cto")
-	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", stored: map[string][]letter{}, named: map[string]string{}}
+	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", records: inBucket{js}, stored: map[string][]letter{}, named: map[string]string{}}
 	l := c.publish(publish{})
 	consumer, err := js.Consumer(t.Context(), "TASKS", "cto-task-worker")
 	if err != nil {

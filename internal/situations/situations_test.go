@@ -215,7 +215,7 @@ func (s *scene) connect(t *testing.T) {
 		js := s.world.connect(t)
 		p.clients = &clients{
 			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.url, clock: s.world.clock, stored: map[string][]letter{}, named: map[string]string{},
-			halts: s.mode == interrupted,
+			records: s.world.records(js), halts: s.mode == interrupted,
 		}
 		p.clients.task("")
 	}

@@ -4,6 +4,7 @@ package situations
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type land struct {
 	flags   []string                 // For Fleetglass.
 	clocked bool                     // The clock of the broker can be set.
 	partly  bool                     // Its streams are in the way of some that Fleetglass needs: provisioning makes the others.
+	outside bool                     // Idempotency records are in Firestore, not in the broker's bucket.
 }
 
 const allTasks = "genbrain.agents.*.tasks.>"
@@ -61,6 +63,8 @@ type world struct {
 	here  *embednats.Server // The broker where it runs in this process; nil where it has one of its own.
 	clock *clock            // Of the broker; nil where it is the host's.
 	glass *glass            // Nil until Fleetglass has started.
+
+	firestore *inFirestore // Where records are outside the broker.
 }
 
 // newWorld starts a broker, makes the fleet's own streams, and then what Fleetglass records from. It is nil where [otherBroker] is too old for such streams.
@@ -75,6 +79,10 @@ func newWorld(t *testing.T, l land) *world {
 	default:
 		w.here = testkit.BareBroker(t)
 		w.url = w.here.URL()
+	}
+	if l.outside {
+		in, flags := startFirestore(t)
+		w.firestore, w.land.flags = &in, append(slices.Clone(l.flags), flags...)
 	}
 	js := w.connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -107,6 +115,14 @@ func (w *world) connect(t *testing.T) jetstream.JetStream {
 		t.Fatal(err)
 	}
 	return js
+}
+
+// records are where the agents keep theirs.
+func (w *world) records(js jetstream.JetStream) records {
+	if w.firestore != nil {
+		return *w.firestore
+	}
+	return inBucket{js}
 }
 
 // look starts Fleetglass.
