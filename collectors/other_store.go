@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -73,6 +74,9 @@ func (c *Collector) acknowledgedElsewhere(ctx context.Context, id lifecycle.Stre
 	if floor <= stored || kept.FirstSeq > floor { // It may have passed lines that were discarded.
 		return none, nil
 	}
+	if keeps, err := c.keepsAny(ctx, stored+1, floor); err != nil || !keeps { // Likewise lines that their own time to live removed.
+		return none, err
+	}
 	own, err := c.positionOf(ctx, c.shard)
 	if err != nil {
 		return none, err
@@ -82,6 +86,24 @@ func (c *Collector) acknowledgedElsewhere(ctx context.Context, id lifecycle.Stre
 		since = cmp.Or(own.At, since)
 	}
 	return lifecycle.Gap{Source: c.name.String(), From: min(since, until), To: until, FromSeq: stored + 1, ToSeq: floor}, nil
+}
+
+// keepsAny reports whether the capture stream still has a line from one sequence to another. To whoever may not ask for lines it may.
+func (c *Collector) keepsAny(ctx context.Context, from, to uint64) (bool, error) {
+	stream, err := leader.Find(ctx, c.cfg.JetStream, c.src.Stream)
+	if err != nil {
+		return false, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
+	}
+	next, err := stream.NextMsg(ctx, from, ">")
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, nil
+	case isRefused(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("look for lines of %s from %d on: %w", c.src.Stream, from, err)
+	}
+	return next.Sequence <= to, nil
 }
 
 // because is the gap with its reason.

@@ -1,9 +1,11 @@
 package collectors_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -238,4 +240,59 @@ func (b *bench) useBroker(url, user string) {
 		b.t.Fatal(err)
 	}
 	b.cfg.JetStream, b.cfg.Incarnations = b.js, incarnations(b.t, b.js, b.rec)
+}
+
+// A line that its own time to live removed while a replica had it in hand counts as acknowledged for the broker, and the store does not have it. Nobody else reads.
+func TestALineWhoseTimeWasOverWasNotTakenByOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{AllowMsgTTL: true})
+	b.start()
+	b.publish("line 000001")
+	b.waitFor(1)
+	b.waitAcked()
+	replica, err := b.js.Consumer(t.Context(), "LINES", "fleetglass-lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := replica.Fetch(1, jetstream.FetchMaxWait(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inHand uint64
+	testkit.Eventually(t, patience, func() error {
+		brief := &nats.Msg{Subject: "lines.x", Data: []byte("brief")}
+		if _, err := b.js.PublishMsg(t.Context(), brief, jetstream.WithMsgTTL(time.Second)); err != nil {
+			return err
+		}
+		select {
+		case m := <-got.Messages():
+			meta, err := m.Metadata()
+			if err == nil {
+				inHand = meta.Sequence.Stream
+			}
+			return err
+		case <-time.After(200 * time.Millisecond): // The one in hand must be the last one.
+			return errors.New("the collector had it")
+		}
+	})
+	testkit.Eventually(t, patience, func() error {
+		info, err := replica.Info(t.Context())
+		if err == nil && info.AckFloor.Stream < inHand {
+			err = fmt.Errorf("acknowledged up to %d of %d", info.AckFloor.Stream, inHand)
+		}
+		return err
+	})
+	second, _ := b.start()
+	testkit.Eventually(t, patience, func() error {
+		if p := second.Health()[0]; p.State != health.OK {
+			return fmt.Errorf("health %+v", p)
+		}
+		return nil
+	})
+	b.rec.look(func(r *recorder) {
+		if len(r.gaps) != 0 {
+			t.Errorf("gaps although nobody else reads: %v", r.gaps)
+		}
+	})
 }
