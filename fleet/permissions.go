@@ -35,7 +35,7 @@ func (s Streams) Permissions() []Identity {
 	all := []Identity{
 		{
 			Name: "observer", Purpose: "Reads captures and broker state, and listens to publishes where no capture is fed. It cannot change the fleet.",
-			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects()},
+			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects(), s.ChangesSubject()},
 		},
 		{
 			Name: "mover", Purpose: "Moves dead messages, and those in flight that somebody quarantines, from the streams of tasks to the DLQ.",
@@ -75,6 +75,9 @@ func (s Streams) Permissions() []Identity {
 	}
 	return slices.DeleteFunc(all, func(id Identity) bool { return slices.Contains([]string{"mover", "retry", "release"}, id.Name) })
 }
+
+// ChangesSubject is where the replicas of one Fleetglass tell each other what changed in the store that they share.
+func (s Streams) ChangesSubject() string { return s.user() + "." + s.Contract.Prefix + ".changes" }
 
 // user is the name of the user that one Fleetglass runs with: several of one fleet live on one broker.
 func (s Streams) user() string { return cmp.Or(s.By, ReaderPrefix) }
@@ -126,7 +129,7 @@ func (s Streams) looksAtQueues() []string {
 
 func (s Streams) observerPublishes() []string {
 	c := s.Contract
-	var subjects []string
+	subjects := []string{s.ChangesSubject()}
 	for _, request := range []string{
 		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamRetry, "CONSUMER.LIST." + StreamRetry,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,

@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -198,4 +200,47 @@ func TestAQuestionAboutTheServerItselfNeedsATokenToo(t *testing.T) {
 	if response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("OPTIONS *: %s, want 401", response.Status)
 	}
+}
+
+// Two replicas share a Postgres, and the broker gives each line to one of them. Readers of either see what both commit.
+func TestTheStreamTellsWhatAnotherReplicaStores(t *testing.T) {
+	t.Parallel()
+	srv, database := testkit.Broker(t), testkit.Postgres(t)
+	told := map[int]map[string]string{}
+	var mu sync.Mutex
+	for i := range 2 {
+		r := start(t, settings(t, "--nats-url", srv.URL(), "--database-url", database))
+		told[i] = map[string]string{}
+		response, lines := r.live()
+		go func() {
+			defer response.Body.Close()
+			for lines.Scan() {
+				var task struct {
+					ID    string `json:"task_id"`
+					State string
+				}
+				if data, is := strings.CutPrefix(lines.Text(), "data: "); is && json.Unmarshal([]byte(data), &task) == nil && task.ID != "" {
+					mu.Lock()
+					told[i][task.ID] = task.State
+					mu.Unlock()
+				}
+			}
+		}()
+	}
+	worker := connectAgent(t, srv.URL())
+	for n := range 20 {
+		worker.work(fmt.Sprintf("shared-%d", n))
+	}
+	testkit.Eventually(t, patience, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, tasks := range told {
+			for n := range 20 {
+				if id := fmt.Sprintf("shared-%d", n); tasks[id] != "completed" {
+					return fmt.Errorf("the stream of replica %d says that %s is %q", i, id, tasks[id])
+				}
+			}
+		}
+		return nil
+	})
 }

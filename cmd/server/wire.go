@@ -103,6 +103,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.work("streams", setup.Run)
 
 	hub := live.NewHub(hubSize)
+	shown, err := a.joinsReplicas(cfg, nats.conn, store, hub)
+	if err != nil {
+		return nil, err
+	}
 	appender := sharedkeys.Wrap(live.Wrap(telemetry.NewAppender(metrics, a.tracedBatches(a.limitStore(ctx, cfg, store, now)), now), hub), store, log)
 	if err := a.collect(ctx, cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
@@ -166,7 +170,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.sendMetrics(ctx, cfg, metrics); err != nil {
 		return nil, err
 	}
-	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
+	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, shown, now); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -123,6 +123,7 @@ var Table = []Rule{
 	{Package: "internal/leader", Others: []string{"github.com/nats-io"}},
 	{Package: "internal/pull", Own: []string{"internal/leader"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
+	{Package: "internal/replicas", Own: []string{"lifecycle", "internal/live"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
 	{Package: "internal/sessions", Own: []string{"access", "lifecycle"}, Others: []string{"golang.org/x/time/rate"}},
@@ -134,7 +135,7 @@ var Table = []Rule{
 		Others: []string{"github.com/klauspost/compress/s2", "github.com/tinylib/msgp/msgp"}},
 	{Package: "internal/screenshots", Own: []string{"fleet"}, Others: []string{"github.com/chromedp", "github.com/nats-io"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
-	{Package: "internal/situations", Tests: []string{"fleet"}},
+	{Package: "internal/situations", Tests: []string{"fleet", "internal/firestoretest"}, Others: []string{"cloud.google.com/go/firestore"}},
 	// Tests only: it plays the program's part around fleets that are made at random.
 	{Package: "internal/randomfleets", Tests: []string{"fleet", "collectors", "collectors/*", "query"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},

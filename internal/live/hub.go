@@ -95,6 +95,20 @@ func (h *Hub) PublishAlert(c AlertChange) {
 	h.wakeAll()
 }
 
+// Forget says that changes were missed which nobody can name: every subscriber is told to load everything anew, and so is who resumes from before.
+func (h *Hub) Forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n++
+	h.floor = h.n
+	h.order.Init()
+	clear(h.byKey)
+	h.wakeAll()
+}
+
+// Boot tells this hub from others, of this process and of any other one.
+func (h *Hub) Boot() string { return h.boot }
+
 func (h *Hub) wakeAll() {
 	for s := range h.waiting {
 		s.wake()
