@@ -43,7 +43,7 @@ func (s situation) in(m mode) bool {
 	return s.mode == "" || s.mode == m
 }
 
-// watchInterrupted lets the clients of all rows act while each Fleetglass is killed and started again.
+// watchInterrupted lets the clients of all rows act while each Fleetglass, or one of two, is killed and started again.
 func watchInterrupted(t *testing.T, scenes []*scene) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -52,7 +52,8 @@ func watchInterrupted(t *testing.T, scenes []*scene) {
 	for _, s := range scenes {
 		killing.Go(func() {
 			for pause(ctx, rand.N(longestUp)); ctx.Err() == nil; pause(ctx, rand.N(longestUp)) {
-				if err := s.world.glass.interrupt(t.Context(), rand.N(longestAway)); err != nil {
+				all := s.world.glasses()
+				if err := all[rand.IntN(len(all))].interrupt(t.Context(), rand.N(longestAway)); err != nil {
 					t.Error(err)
 					return
 				}

@@ -20,6 +20,7 @@ type work struct {
 type saying struct {
 	reported bool      // An agent said so.
 	recorded bool      // A record is there, or is about to be.
+	over     bool      // A record was written over another, or deleted, or is about to be.
 	deleted  time.Time // When a record was last deleted.
 }
 
@@ -42,7 +43,20 @@ func (w *life) isSaid(m *mail, by func(*saying)) {
 }
 
 // recorded notes that a record of a message's work is there.
-func recorded(s *saying) { s.recorded = true }
+func recorded(s *saying) { s.recorded, s.over = true, s.over || s.recorded }
+
+// recordLost reports whether a record of a task may never have been seen: a document holds what was written last.
+func (w *life) recordLost(task string) bool {
+	if w.mode == live || !w.land.outside {
+		return false
+	}
+	for of, s := range w.said {
+		if of.task == task && s.over {
+			return true
+		}
+	}
+	return false
+}
 
 // saidBefore reports whether the completion of a message's work was told when a delivery began.
 func (w *life) saidBefore(d delivery) bool {
@@ -107,7 +121,7 @@ func (w *life) forgetRecord() {
 	w.know(func() {
 		of := work{m.task, m.key}
 		s := w.said[of]
-		s.recorded, s.deleted = false, time.Now()
+		s.recorded, s.over, s.deleted = false, true, time.Now()
 		w.said[of] = s
 		s = w.said[work{m.task, 0}]
 		s.deleted, s.recorded = time.Now(), slices.ContainsFunc(w.letters, func(o *mail) bool { return o.task == m.task && w.said[work{o.task, o.key}].recorded })

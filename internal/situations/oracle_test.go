@@ -64,7 +64,10 @@ func (w *life) repeatsTold(task string, told layers) error {
 
 // repeatsNamed holds when each repeat of a task's work that the clients know of is caught, done or at least called unknown.
 func (w *life) repeatsNamed(task string, told layers) error {
-	if named := told.idempotency + told.execution + told.unknown; w.partner == nil && !w.renewed && !w.unheard.Load() && named < w.keyed[task] {
+	if w.partner != nil || w.renewed || w.unheard.Load() || w.recordLost(task) {
+		return nil
+	}
+	if named := told.idempotency + told.execution + told.unknown; named < w.keyed[task] {
 		return fmt.Errorf("%d repeats of task %q are named (%+v), and %d were acknowledged", named, task, told, w.keyed[task])
 	}
 	return nil

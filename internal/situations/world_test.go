@@ -24,6 +24,7 @@ type land struct {
 	clocked bool                     // The clock of the broker can be set.
 	partly  bool                     // Its streams are in the way of some that Fleetglass needs: provisioning makes the others.
 	outside bool                     // Idempotency records are in Firestore, not in the broker's bucket.
+	twofold bool                     // Two Fleetglasses look at it, which share a Postgres. The first is asked.
 }
 
 const allTasks = "genbrain.agents.*.tasks.>"
@@ -64,6 +65,7 @@ type world struct {
 	clock *clock            // Of the broker; nil where it is the host's.
 	glass *glass            // Nil until Fleetglass has started.
 
+	beside    *glass       // The second Fleetglass of a twofold world.
 	firestore *inFirestore // Where records are outside the broker.
 }
 
@@ -125,18 +127,30 @@ func (w *world) records(js jetstream.JetStream) records {
 	return inBucket{js}
 }
 
-// look starts Fleetglass.
+// look starts Fleetglass, and where the world is twofold the second one after it.
 func (w *world) look(t *testing.T) (err error) {
 	t.Helper()
-	w.glass, err = startGlass(t, w.url, w.land.flags...)
+	flags := w.land.flags
+	if w.land.twofold {
+		flags = append(slices.Clone(flags), "--database-url", testkit.Postgres(t))
+	}
+	if w.glass, err = startGlass(t, w.url, flags...); err != nil || !w.land.twofold {
+		return err
+	}
+	w.beside, err = startGlass(t, w.url, flags...)
 	return err
+}
+
+// glasses are the Fleetglasses that have started.
+func (w *world) glasses() []*glass {
+	return slices.DeleteFunc([]*glass{w.glass, w.beside}, func(g *glass) bool { return g == nil })
 }
 
 // close ends Fleetglass and the broker, which takes a while.
 func (w *world) close(t *testing.T) {
 	t.Helper()
-	if w.glass != nil {
-		w.glass.kill()
+	for _, g := range w.glasses() {
+		g.kill()
 	}
 	if w.here != nil {
 		if err := w.here.Close(); err != nil {

@@ -33,6 +33,9 @@ var withForgery = flag.Bool("worlds-forgery", false, "let agents of random world
 // allOutside keeps the records of all worlds in Firestore. Without it those of every second three groups are there.
 var allOutside = flag.Bool("worlds-firestore", false, "keep the idempotency records of all random worlds in Firestore")
 
+// allTwofold lets two Fleetglasses on one Postgres look at all worlds. Without it they look at every second six groups.
+var allTwofold = flag.Bool("worlds-twofold", false, "let two Fleetglasses that share a Postgres look at all random worlds")
+
 // worldsAtOnce is how many worlds of a land are played at the same time.
 const worldsAtOnce = 20
 
@@ -92,12 +95,13 @@ func TestRandomWorldsAreToldTruthfully(t *testing.T) {
 // playWorlds plays some worlds at once, the lands and all modes in turn.
 func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 	t.Helper()
-	m := []mode{live, afterwards, interrupted}[from/(worldsAtOnce*len(countries))%3]
+	group := from / (worldsAtOnce * len(countries))
+	m := []mode{live, afterwards, interrupted}[group%3]
 	scenes, unheard := map[string]*scene{}, map[string]*atomic.Bool{}
 	lives := map[*player]*life{}
 	for n := from; n < to; n++ {
 		l := countries[n%len(countries)]
-		l.outside = *allOutside || from/(worldsAtOnce*len(countries))/3%2 == 1
+		l.outside, l.twofold = *allOutside || group/3%2 == 1, *allTwofold || group/6%2 == 1
 		s := scenes[l.name]
 		if s == nil {
 			s = &scene{mode: m, world: newWorld(t, l)}
