@@ -49,6 +49,7 @@ var groups = []kong.Group{
 type loaded struct {
 	cli     *cli
 	context *kong.Context
+	notes   []string // What is odd about the settings, and not wrong.
 }
 
 // errHelp says that help was printed and nothing is left to do.
@@ -74,7 +75,7 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		kong.ValueFormatter(helpText),
 		kong.PostBuild(func(k *kong.Kong) error {
 			collectProblems(k.Model.Flags, problems)
-			env.findUnknown(k.Model.Node, problems)
+			l.notes = env.findUnknown(k.Model.Node, problems)
 			return nil
 		}),
 		kong.Resolvers(&file, environmentSource{env}),

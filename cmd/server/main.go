@@ -34,6 +34,9 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 		_, _ = fmt.Fprintf(stderr, "fleetglass: the command line or the settings are wrong:\n%s\n", indent(err.Error()))
 		return 2
 	}
+	for _, note := range l.notes {
+		_, _ = fmt.Fprintf(stderr, "fleetglass: %s\n", note)
+	}
 	l.context.BindTo(ctx, (*context.Context)(nil))
 	if err := l.context.Run(l, &terminal{out: stdout, err: stderr}); err != nil {
 		_, _ = fmt.Fprintf(stderr, "fleetglass: %v\n", err)

@@ -35,19 +35,25 @@ var ofOthers = regexp.MustCompile(`^FLEETGLASS_(([A-Z0-9_]+_)?(SERVICE_(HOST|POR
 	`|([A-Z0-9_]+_)?PASSWORD=` +
 	`|(TEST|TORTURE|BENCH|PAGES|BROKER|FIREFOX|IMAGE)(_[A-Z_]+)?=)`)
 
-// findUnknown names every variable with our prefix that nothing reads. One that is a letter away from a setting is misspelt, whatever else it may be. An
-// empty variable is not set.
-func (e environment) findUnknown(program *kong.Node, p *problems) {
+// findUnknown names every variable with our prefix that nothing reads. One that is near to a setting is wrong: what stands in its place is a default. One that
+// is like none may be somebody else's, so it is only noted. One that is a letter away from a setting is misspelt, whatever else it may be. An empty variable is not set.
+func (e environment) findUnknown(program *kong.Node, p *problems) (notes []string) {
 	known := knownVariables(program)
 	for _, entry := range e {
 		name, value, _ := strings.Cut(entry, "=")
 		if value == "" || !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) {
 			continue
 		}
-		if near, edits := nearest(name, known); edits == 1 || !ofOthers.MatchString(entry) {
+		near, edits := nearest(name, known)
+		switch {
+		case edits != 1 && ofOthers.MatchString(entry):
+		case near == "":
+			notes = append(notes, name+" is not a setting, and nothing reads it")
+		default:
 			p.list = append(p.list, unknown(name, near))
 		}
 	}
+	return notes
 }
 
 // knownVariables are those of the settings, and those that flags of commands read.

@@ -22,17 +22,28 @@ func TestEveryUnknownVariableIsNamedAtStart(t *testing.T) {
 	}
 	for _, want := range []string{
 		"FLEETGLASS_RETENTON is not a setting; did you mean FLEETGLASS_RETENTION?", "FLEETGLASS_NAST_PASSWORD is not a setting; did you mean FLEETGLASS_NATS_PASSWORD?",
-		"FLEETGLASS_RETENTION_DAYS is not a setting; did you mean FLEETGLASS_RETENTION?", "FLEETGLASS_PORT is not a setting; fleetglass --help lists the settings",
-		"FLEETGLASS_APPLY is not a setting;", "FLEETGLASS_COLOUR is not a setting;", "--max-body (FLEETGLASS_MAX_BODY)",
+		"FLEETGLASS_RETENTION_DAYS is not a setting; did you mean FLEETGLASS_RETENTION?", "--max-body (FLEETGLASS_MAX_BODY)",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
 		}
 	}
-	for _, never := range []string{"UNSET", "OTHER", "hunter2", "FLEETGLASS_LISTEN"} {
+	for _, never := range []string{"UNSET", "OTHER", "hunter2", "FLEETGLASS_LISTEN", "COLOUR"} {
 		if strings.Contains(err.Error(), never) {
 			t.Errorf("the error says %q:\n%v", never, err)
 		}
+	}
+}
+
+// A variable that is like no setting may be somebody else's, such as a script's that calls the API.
+func TestAVariableThatIsLikeNoSettingIsNoted(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	if code := run(t.Context(), []string{"version"}, vars("FLEETGLASS_COLOUR", "red", "FLEETGLASS_UNSET", ""), io.Discard, &said); code != 0 {
+		t.Errorf("it ends with %d", code)
+	}
+	if want := "fleetglass: FLEETGLASS_COLOUR is not a setting, and nothing reads it\n"; said.String() != want {
+		t.Errorf("it says %q", said.String())
 	}
 }
 
