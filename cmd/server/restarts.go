@@ -7,6 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/collectors"
+	"fleetglass/collectors/publishes"
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/restarts"
@@ -25,16 +30,34 @@ func (a *App) scansRestarts(ctx context.Context, cfg Config, nats *broker, store
 	if err != nil {
 		return err
 	}
-	began, err := ownReturn(ctx, cfg, store, now)
-	if err != nil {
-		return err
-	}
-	if err := scanner.Begin(ctx, began); err != nil {
-		return fmt.Errorf("look what is in hand: %w", err)
+	if !othersRead(ctx, cfg, nats.js) {
+		began, err := ownReturn(ctx, cfg, store, now)
+		if err != nil {
+			return err
+		}
+		if err := scanner.Begin(ctx, began); err != nil {
+			return fmt.Errorf("look what is in hand: %w", err)
+		}
 	}
 	nats.presence.follow(scanner.Note)
 	a.work("restarts", scanner.Run)
 	return nil
+}
+
+// othersRead reports whether another replica reads this fleet: whoever reads has asked the broker for the next lines. Fleetglass was not away then.
+func othersRead(ctx context.Context, cfg Config, js jetstream.JetStream) bool {
+	if cfg.DatabaseURL == "" {
+		return false
+	}
+	for _, shard := range fleet.Shards(cfg.CaptureShards) {
+		for stream, source := range map[string]string{fleet.CapturePub: publishes.SourceStored, fleet.CaptureAck: "acks", fleet.CaptureEvt: "advisories"} {
+			durable, err := js.Consumer(ctx, stream, collectors.DurableName(cfg.durables(), source)+shard.Suffix())
+			if err == nil && durable.CachedInfo().NumWaiting > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ownReturn is that this program runs again, and with it the broker that it embeds. It was there at least until it last stored the state of a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,6 +100,42 @@ func TestVictimsOfOneRestartAreGroupedUntilTheLastIsResolved(t *testing.T) {
 	if page := r.page("/restarts", "text/html"); strings.Count(page, "its attempt was answered") != 2 || !strings.Contains(page, found.What) {
 		t.Errorf("the page of restarts does not say that both were answered:\n%s", page)
 	}
+}
+
+// Fleetglass is away when its last replica is, not when one more comes.
+func TestAReplicaThatComesIsNoRestart(t *testing.T) {
+	t.Parallel()
+	srv := testkit.Broker(t)
+	flags := []string{"--nats-url", srv.URL(), "--database-url", testkit.Postgres(t), "--dlq-monitor", "off"}
+	first := start(t, settings(t, flags...))
+	worker := startWorker(t, testkit.JetStream(t, srv), "cto", jetstream.ConsumerConfig{AckWait: time.Minute, MaxDeliver: 5})
+	held := worker.takes()
+	first.inFlight(1)
+	second := start(t, settings(t, flags...))
+	second.inFlight(1)
+	if page := second.page("/api/v1/restarts", "application/json"); strings.Contains(page, "fleetglass-") {
+		t.Errorf("a restart is told: %s", page)
+	}
+	first.end()
+	second.end()
+	third := start(t, settings(t, flags...))
+	third.restart("fleetglass", func(s shownRestart) bool { return s.Messages == 1 })
+	worker.must(held.Ack())
+}
+
+// inFlight waits until the board has so many leases.
+func (r *running) inFlight(n int) {
+	r.t.Helper()
+	testkit.Eventually(r.t, patience, func() error {
+		var board struct{ Data []json.RawMessage }
+		if err := json.Unmarshal([]byte(r.page("/api/v1/in-flight", "application/json")), &board); err != nil {
+			return err
+		}
+		if len(board.Data) != n {
+			return fmt.Errorf("%d messages are in flight", len(board.Data))
+		}
+		return nil
+	})
 }
 
 // TestARestartOfTheBrokerIsNoticed has the broker end with a message in hand, and start again with its data at the same address.
