@@ -29,6 +29,7 @@ type status struct {
 	part  health.Part
 	stats Stats
 	upTo  lifecycle.Micros // Store time of the last line committed.
+	empty time.Time        // When nothing waited, at the last look that found that; zero for never.
 	last  uint64           // Highest sequence committed.
 	drain drain
 	gone  string           // Why the broker does not say how the durable is; empty when it does.
@@ -104,9 +105,9 @@ func (s *status) backlog(pending uint64, now time.Time) {
 	s.gone = ""
 	s.part.Pending, s.part.Lag = pending, 0
 	if pending == 0 {
-		s.part.LastAt = now
-	} else if s.upTo.Known() {
-		s.part.Lag = max(0, now.Sub(s.upTo.Time()))
+		s.part.LastAt, s.empty = now, now
+	} else if read := latest(s.upTo.Time(), s.empty); !read.IsZero() {
+		s.part.Lag = max(0, now.Sub(read))
 	}
 	switch {
 	case s.part.State == health.Down:
@@ -121,6 +122,13 @@ func (s *status) backlog(pending uint64, now time.Time) {
 		s.drain.note(pending, now)
 	}
 	s.part.Drains, s.part.DrainsKnown = s.drain.perSecond, s.drain.known
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // drainSpan is how long what waits is watched before it is said how fast it shrinks.

@@ -62,3 +62,27 @@ func TestACollectorHasReadNoFurtherThanItsLastLine(t *testing.T) {
 		t.Errorf("read up to %s after the beginning, %s; want 1s, ok", read.Sub(began), p.State)
 	}
 }
+
+// A line that waits just as the broker is asked came since nothing waited: how long ago the line before it came says nothing of that.
+func TestALineAfterAQuietTimeIsNotBehind(t *testing.T) {
+	t.Parallel()
+	s, began := newStatus("acks"), time.Now()
+	at := func(after time.Duration) time.Time { return began.Add(after) }
+	s.committed(&decoded{lines: 1, last: 1, upTo: lifecycle.MicrosOf(began)}, 1, began)
+	for _, look := range []struct {
+		after   time.Duration
+		pending uint64
+		state   health.State
+		lag     time.Duration
+	}{
+		{time.Hour, 0, health.OK, 0},
+		{time.Hour + 2*time.Second, 1, health.OK, 2 * time.Second}, // At most.
+		{time.Hour + 6*time.Second, 1, health.Behind, 6 * time.Second},
+		{time.Hour + 8*time.Second, 0, health.OK, 0},
+	} {
+		s.backlog(look.pending, at(look.after))
+		if p, _ := s.snapshot(); p.State != look.state || p.Lag != look.lag {
+			t.Errorf("after %v it is %s with a lag of %v, want %s and %v", look.after, p.State, p.Lag, look.state, look.lag)
+		}
+	}
+}
