@@ -212,8 +212,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
 	case c.Silent && !t.completedBefore(c, c.After) && t.completedBefore(c, c.By):
 		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
-	case !t.completedBefore(c, c.After) && !leaked && t.reportedMeanwhile(c):
-		return found(LayerUnknown, "Another attempt reported completion, and whether this one began before that or after is not known.")
+	case !t.completedBefore(c, c.After) && !leaked && t.toldMeanwhile(c):
+		return found(LayerUnknown, "Another attempt was reported or recorded as completed, and whether this one began before that or after is not known.")
 	case !t.completedBefore(c, c.After):
 	case c.several():
 		return found(LayerUnknown, "Completion was known before this attempt began, and several consumers take the message: which of them had it done is not known.")
@@ -259,12 +259,13 @@ func (t *TaskFacts) reportedBefore(c DeliveryCopy, at Micros) bool {
 	})
 }
 
-// reportedMeanwhile reports whether a report of a completion, of another attempt or message that it names, came while the acknowledged attempt may have begun.
-func (t *TaskFacts) reportedMeanwhile(c DeliveryCopy) bool {
+// toldMeanwhile reports whether a report or a record of a completion, of another attempt or message that it names, came while the acknowledged attempt may have begun.
+func (t *TaskFacts) toldMeanwhile(c DeliveryCopy) bool {
+	meanwhile := func(at Micros) bool { return at.Known() && c.After <= at && at < c.By }
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
 		other := r.MsgID != "" && (r.MsgID != c.MsgID || max(r.Attempt, 1) != c.Attempt) && !t.idAgain(c)
-		return other && r.CompletedAt.Known() && c.After <= r.completedBy() && r.completedBy() < c.By
-	})
+		return other && r.CompletedAt.Known() && meanwhile(r.completedBy())
+	}) || slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.Seq != 0 && d.Seq != c.Key.Seq && meanwhile(d.At) })
 }
 
 // surelyBegun is by when a record must have come that came surely before the acknowledged attempt began. A record in a document has the time of its store's clock.
