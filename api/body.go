@@ -101,7 +101,7 @@ func together(errs ...error) error {
 		case all == nil:
 			all = p
 		default:
-			all.And(p)
+			all = all.And(p)
 		}
 	}
 	if all == nil {

@@ -31,7 +31,7 @@ func TestEveryWrongFieldOfABodyIsNamedAtOnce(t *testing.T) {
 		"reconciliation":     {"/api/v1/reconciliations", `{"from":"soon","to":"late"}`, "invalid_body", "from to"},
 		"payload unmasked":   {"/api/v1/tasks/T1/payload/reveal", `{"stream":"TASKS","seq":"x","reason":"abc"}`, "invalid_body", "seq"},
 		"unknown fields":     {act, `{"acton":"retry","reason":5,"params":{"dleay_ms":1,"force":"yes","agent":7}}`, "invalid_body", "acton params/agent params/dleay_ms params/force reason"},
-		"within a list":      {"/api/v1/silences", `{"matchers":[{"name":"rule"},{"nmae":"x","value":5},7],"colour":"red"}`, "invalid_body", "colour matchers/1/nmae matchers/1/value matchers/2"},
+		"within a list":      {"/api/v1/silences", `{"matchers":[{"name":"rule"},{"nome":"x","value":5},7],"colour":"red"}`, "invalid_body", "colour matchers/1/nome matchers/1/value matchers/2"},
 	} {
 		p := f.refused(f.do(http.MethodPost, c.target, c.body, "Content-Type", "application/json", "Idempotency-Key", name), 400, c.code)
 		var got []string

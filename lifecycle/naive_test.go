@@ -198,7 +198,7 @@ func (n naive) observed() State {
 	switch {
 	case acked && recorded:
 		return StateCompleted
-	case n.entryOfIt() && (termed || exhausted || vanished && !(n.missed() && n.livedAfterEntries()) || n.last(is(Orphaned, Stranded)) > n.last(is(Adopted)) || nothingElse):
+	case n.entryOfIt() && (termed || exhausted || vanished && (!n.missed() || !n.livedAfterEntries()) || n.last(is(Orphaned, Stranded)) > n.last(is(Adopted)) || nothingElse):
 		return StateDeadLettered
 	case acked:
 		return StateCompleted
