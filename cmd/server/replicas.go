@@ -18,7 +18,7 @@ func (a *App) joinsReplicas(cfg Config, nc *nats.Conn, store database, own *live
 	all := live.NewHub(hubSize)
 	r, err := replicas.New(replicas.Config{
 		Conn: nc, Subject: streams(cfg).ChangesSubject(), Own: own, All: all, Tasks: store, Log: a.log,
-		Action: func(ctx context.Context, id string) (live.OperationChange, error) {
+		Operation: func(ctx context.Context, id string) (live.OperationChange, error) {
 			stored, err := store.Action(ctx, id)
 			if err != nil {
 				return live.OperationChange{}, err

@@ -34,14 +34,14 @@ const (
 
 // Config says between what changes are carried.
 type Config struct {
-	Conn    *nats.Conn                                                         // Required.
-	Subject string                                                             // Required. The same for all replicas of one store.
-	Own     *live.Hub                                                          // Required. What this replica commits.
-	All     *live.Hub                                                          // Required. What readers are told: Own, and what the others commit.
-	Tasks   lifecycle.TaskReader                                               // Required.
-	Action  func(ctx context.Context, id string) (live.OperationChange, error) // Required. An operation as it is stored; errors with lifecycle.ErrNotFound.
-	Alert   func(ctx context.Context, id string) (live.AlertChange, error)     // Required. Likewise an alert.
-	Log     *slog.Logger                                                       // Optional; default slog.Default.
+	Conn      *nats.Conn                                                         // Required.
+	Subject   string                                                             // Required. The same for all replicas of one store.
+	Own       *live.Hub                                                          // Required. What this replica commits.
+	All       *live.Hub                                                          // Required. What readers are told: Own, and what the others commit.
+	Tasks     lifecycle.TaskReader                                               // Required.
+	Operation func(ctx context.Context, id string) (live.OperationChange, error) // Required. How an operation stands in the store; errors with lifecycle.ErrNotFound where there is none.
+	Alert     func(ctx context.Context, id string) (live.AlertChange, error)     // Required. Likewise an alert.
+	Log       *slog.Logger                                                       // Optional; default slog.Default.
 }
 
 // Replicas carries changes between this replica and the others.
@@ -57,8 +57,8 @@ type Replicas struct {
 
 // New checks the configuration.
 func New(cfg Config) (*Replicas, error) {
-	if cfg.Conn == nil || cfg.Subject == "" || cfg.Own == nil || cfg.All == nil || cfg.Tasks == nil || cfg.Action == nil || cfg.Alert == nil {
-		return nil, errors.New("replicas: Conn, Subject, Own, All, Tasks, Action and Alert are required")
+	if cfg.Conn == nil || cfg.Subject == "" || cfg.Own == nil || cfg.All == nil || cfg.Tasks == nil || cfg.Operation == nil || cfg.Alert == nil {
+		return nil, errors.New("replicas: Conn, Subject, Own, All, Tasks, Operation and Alert are required")
 	}
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Replicas{cfg: cfg, here: newNames(), away: newNames()}, nil
@@ -66,8 +66,8 @@ func New(cfg Config) (*Replicas, error) {
 
 // names are what changed. Those of tasks say whether messages of it died.
 type names struct {
-	From       string          `json:"from"` // The replica that tells.
-	Missed     bool            `json:"missed,omitempty"`
+	From       string          `json:"from"`             // The replica that tells.
+	Missed     bool            `json:"missed,omitempty"` // Something changed that is not named.
 	Tasks      map[string]bool `json:"tasks,omitempty"`
 	Operations map[string]bool `json:"operations,omitempty"`
 	Alerts     map[string]bool `json:"alerts,omitempty"`
@@ -228,7 +228,7 @@ func (r *Replicas) readTasks(ctx context.Context) error {
 
 func (r *Replicas) readOthers(ctx context.Context) error {
 	for id := range r.away.Operations {
-		o, err := r.cfg.Action(ctx, id)
+		o, err := r.cfg.Operation(ctx, id)
 		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
 			return err
 		}

@@ -90,7 +90,7 @@ func fleet(t *testing.T, store *shared, n int) (all []*replica, stranger *nats.C
 		r.sub = r.all.Subscribe("")
 		runs, err := replicas.New(replicas.Config{
 			Conn: connect(), Subject: subject, Own: r.own, All: r.all, Tasks: store,
-			Action: func(_ context.Context, id string) (live.OperationChange, error) {
+			Operation: func(_ context.Context, id string) (live.OperationChange, error) {
 				return live.OperationChange{ID: id, Status: "as stored"}, nil
 			},
 			Alert: func(_ context.Context, id string) (live.AlertChange, error) {
