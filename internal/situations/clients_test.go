@@ -317,7 +317,7 @@ func (c *clients) record(task string, fields map[string]any) {
 // unrecord deletes the idempotency record of the first version of a task.
 func (c *clients) unrecord(task string) {
 	c.halt()
-	c.must(c.records.remove(c.ctx, c.task(task), 1))
+	c.must(c.records.remove(c.ctx, c.task(task), 1, false))
 }
 
 // keyVersion is the number behind the task id in an idempotency key.

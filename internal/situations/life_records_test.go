@@ -116,8 +116,9 @@ func (w *life) forgetRecord() {
 		return
 	}
 	w.halt()
-	w.must(w.records.remove(w.ctx, w.task(m.task), m.key))
-	w.note("the record of key %d of task %q is deleted", m.key, m.task)
+	wholly := w.random.IntN(2) == 0
+	w.must(w.records.remove(w.ctx, w.task(m.task), m.key, wholly))
+	w.note("the record of key %d of task %q is deleted, with what was there before it: %v", m.key, m.task, wholly)
 	w.know(func() {
 		of := work{m.task, m.key}
 		s := w.said[of]

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -16,10 +15,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// records are where the agents of a world keep the idempotency records of their tasks.
+// records are where the agents of a world keep the idempotency records of their tasks. A record is removed alone, or wholly: with what was there before
+// it. Only a bucket keeps that.
 type records interface {
 	put(ctx context.Context, task string, version int, value map[string]any) error
-	remove(ctx context.Context, task string, version int) error
+	remove(ctx context.Context, task string, version int, wholly bool) error
 }
 
 // inBucket keeps records in the broker's bucket, as most fleets do.
@@ -45,12 +45,12 @@ func (b inBucket) put(ctx context.Context, task string, version int, value map[s
 	return err
 }
 
-func (b inBucket) remove(ctx context.Context, task string, version int) error {
+func (b inBucket) remove(ctx context.Context, task string, version int, wholly bool) error {
 	kv, err := b.js.KeyValue(ctx, "task-idempotency")
 	if err != nil {
 		return err
 	}
-	if rand.IntN(2) == 0 { // Either leaves a mark that it is gone.
+	if wholly { // Either leaves a mark that it is gone.
 		return kv.Purge(ctx, b.key(task, version))
 	}
 	return kv.Delete(ctx, b.key(task, version))
@@ -88,7 +88,7 @@ func (f inFirestore) put(ctx context.Context, task string, version int, value ma
 	return err
 }
 
-func (f inFirestore) remove(ctx context.Context, task string, version int) error {
+func (f inFirestore) remove(ctx context.Context, task string, version int, _ bool) error {
 	_, err := f.document(task, version).Delete(ctx)
 	return err
 }
