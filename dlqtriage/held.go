@@ -123,6 +123,7 @@ func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)
 	add(l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver, BlockedLastAttempt, "It is the last attempt: handed back, it is exhausted at once. Quarantine it instead.")
 	add(l.Due, BlockedDue, "It was handed back and is due: "+h.givenOut("")+", if none has it already.")
 	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: "+h.givenOut(" anyway")+".")
+	add(h.Recovery.Rule == ruleRecordGone, BlockedCompleted, "Its completion was recorded, and that record is gone: handed back, its work may be run again.")
 	add(h.Recovery.Unknown, BlockedEffectsUnknown, "It may have had effects that nobody confirmed. "+h.Recovery.Reasons[0])
 	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "No deadline of it is known to have passed: handed back, two workers might have it.")
 }

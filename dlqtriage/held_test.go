@@ -1,6 +1,7 @@
 package dlqtriage_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,28 @@ func TestNoFreeWorkerIsNamedWhereTheBrokerCanGiveTheMessageToNone(t *testing.T) 
 		}
 		if got := strings.Join(why, " "); !strings.Contains(got, want) {
 			t.Errorf("where the broker waits until %q it reads %q, want %q", awaits, got, want)
+		}
+	}
+}
+
+// Where the record of a completion is gone, the next worker finds none.
+func TestAMessageWhoseRecordIsGoneMayBeQuarantinedAndIsNotReleased(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		h := newHistory()
+		h.record()
+		if gone {
+			h.erased()
+		}
+		held := dlqtriage.Held{InHand: true, Lease: lifecycle.Lease{Stale: lifecycle.StaleLease}, Recovery: decide(recoveryPolicy(t, ""), h.events)}
+		done := func(a dlqtriage.ActionKind) bool {
+			return slices.ContainsFunc(held.Obstacles(a), func(o dlqtriage.Obstacle) bool { return o.Code == dlqtriage.BlockedCompleted })
+		}
+		if got := done(dlqtriage.ActionQuarantine); got == gone {
+			t.Errorf("the record is gone: %t, and a quarantine is blocked as done: %t", gone, got)
+		}
+		if got := done(dlqtriage.ActionRelease); got != gone {
+			t.Errorf("the record is gone: %t, and a release is blocked as done: %t", gone, got)
 		}
 	}
 }

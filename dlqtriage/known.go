@@ -167,6 +167,9 @@ func (k *Known) effectsUnknown() string {
 	if i := slices.IndexFunc(c.Intents, func(i Intent) bool { return i.Open && !i.Class.repeatable() }); i >= 0 {
 		return c.Intents[i].doubt()
 	}
+	if c.Completion.UnreadAt.Known() {
+		return "Its idempotency record was deleted or has expired, and was not read before: look for its effect first."
+	}
 	if c.Cut {
 		return "More effects were announced than are kept, so not all of them can be looked at: look for them first."
 	}

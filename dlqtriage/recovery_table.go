@@ -17,15 +17,21 @@ type recoveryRow struct {
 	changes []string
 }
 
-// ruleRecorded is the row of a completion that is recorded.
-const ruleRecorded = "completion_recorded"
+// The rows of a completion that is recorded.
+const (
+	ruleRecorded   = "completion_recorded"
+	ruleRecordGone = "completion_record_gone"
+)
 
 // recoveryTable is the table of SPEC 3. The first row that holds gives the decision. An intent is open while no receipt of it is known. A checkpoint covers what came
 // before it, and steps that go on from checkpoints; what was announced after it may have happened.
 var recoveryTable = [...]recoveryRow{
-	{ruleRecorded, RemedyReconcile, (*RecoveryCase).recorded,
+	{ruleRecorded, RemedyReconcile, func(c *RecoveryCase) bool { return c.recorded() && c.Completion.Findable },
 		"Its completion is recorded: a redelivery finds the record and skips the work.",
 		[]string{"If the record is deleted or expires before the redelivery, the work is run again."}},
+	{ruleRecordGone, RemedyReconcile, (*RecoveryCase).recorded,
+		"Its completion was recorded, and that record is gone: a redelivery may run the work again.",
+		[]string{"A worker that finds the record skips the work: write it again before the redelivery."}},
 	{"completion_reported", RemedyReconcile, (*RecoveryCase).reported,
 		"Its agent reports that it is completed, and no record was seen: check what it did before anything is run again.",
 		[]string{"A completion record would prove it."}},
@@ -53,6 +59,9 @@ var recoveryTable = [...]recoveryRow{
 	{"open_intent", RemedyQuarantine, (*RecoveryCase).open,
 		"An effect was announced and not confirmed, and its step may not be repeated: it may have happened.",
 		[]string{"A receipt or an entry of the side-effect log.", "A step class that is keyed or lookup, in reports or in the policy."}},
+	{"record_deleted_unread", RemedyReconcile, func(c *RecoveryCase) bool { return c.Completion.UnreadAt.Known() },
+		"Its idempotency record was deleted or has expired, and was not read before: its work may have been done.",
+		[]string{"A check that finds the effect, or finds none.", "Reports of intents and receipts, a checkpoint, or a completion record."}},
 	{"default_of_type", "", (*RecoveryCase).hasDefault,
 		"Nothing is known of its effects; the policy has a default for its type.",
 		[]string{"Reports of intents and receipts, a checkpoint, or a completion record."}},
@@ -137,15 +146,15 @@ func (c *RecoveryCase) decided(row recoveryRow) Recovery {
 	if c.Blind {
 		r.Reasons = append(r.Reasons, "Part of its time was not observed: reports may have been missed.")
 	}
-	r.Unknown = r.Remedy == RemedyQuarantine || row.rule == "completion_reported" || (row.rule != ruleRecorded && c.ackedElsewhere()) || row.rule == "open_intent_lookup" || (row.rule == "default_of_type" && r.Remedy == RemedyReconcile)
+	r.Unknown = r.Remedy == RemedyQuarantine || row.rule == "completion_reported" || row.rule == "record_deleted_unread" || (!c.recorded() && c.ackedElsewhere()) || row.rule == "open_intent_lookup" || (row.rule == "default_of_type" && r.Remedy == RemedyReconcile)
 	return r
 }
 
 func (c *RecoveryCase) confidence(rule string) Confidence {
 	switch {
-	case rule == ruleRecorded:
+	case c.recorded():
 		return ConfidenceHigh
-	case c.Blind || c.Cut || rule == "nothing_known" || rule == "default_of_type":
+	case c.Blind || c.Cut || rule == "nothing_known" || rule == "default_of_type" || rule == "record_deleted_unread":
 		return ConfidenceLow
 	}
 	return ConfidenceMedium
@@ -165,6 +174,7 @@ func (c *RecoveryCase) evidence() []RecoveryEvidence {
 	d := c.Completion
 	add(d.RecordedAt.Known(), RecoveryEvidence{Text: "A completion record of this message.", Provenance: lifecycle.Recorded, At: d.RecordedAt})
 	add(d.CoveredAt.Known(), RecoveryEvidence{Text: "A completion record of the same idempotency key, by another message.", Provenance: lifecycle.Recorded, At: d.CoveredAt})
+	add(d.UnreadAt.Known(), RecoveryEvidence{Text: "A record of the idempotency key was deleted or has expired, and was not read before.", Provenance: lifecycle.Recorded, At: d.UnreadAt})
 	add(d.ReportedAt.Known(), RecoveryEvidence{Text: "The agent reports completion.", Provenance: lifecycle.Reported, At: d.ReportedAt})
 	for _, s := range c.Sharers {
 		out = append(out, RecoveryEvidence{Text: s.Words(), Provenance: lifecycle.Inferred, At: s.DoneAt, Task: s.Task})

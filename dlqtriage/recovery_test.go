@@ -60,6 +60,12 @@ func (h *history) record() {
 	h.add(e)
 }
 
+func (h *history) erased() {
+	e := lifecycle.Event{Kind: lifecycle.RecordDeleted, Provenance: lifecycle.Recorded}
+	e.Detail.IdempotencyKey = recoveryTask + "-1"
+	h.add(e)
+}
+
 // shared tells that another task has the key of the first message: it is done where done is set, and proves it where proved is.
 func (h *history) shared(done, proved bool) {
 	e := lifecycle.Event{Kind: lifecycle.KeyShared, Provenance: lifecycle.Inferred}
@@ -117,6 +123,10 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 		want         dlqtriage.Remedy
 	}{
 		{"a record", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
+		{"a record that was deleted", typed("class: pure, default: retry"), func(h *history) { h.record(); h.erased() }, "completion_record_gone", dlqtriage.RemedyReconcile},
+		{"a record that was deleted and written again", "", func(h *history) { h.record(); h.erased(); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
+		{"a record that was deleted before it could be read", typed("default: retry"), func(h *history) { h.erased() }, "record_deleted_unread", dlqtriage.RemedyReconcile},
+		{"a record that was deleted before it could be read, of a step that may be repeated", typed("class: keyed"), func(h *history) { h.erased() }, "repeatable_type", dlqtriage.RemedyRetry},
 		{"the agent says that it is done", "", func(h *history) { h.says(lifecycle.ReportCompleted, 1, 1, "", "") }, "completion_reported", dlqtriage.RemedyReconcile},
 		{"another task with its key completed it", typed("class: keyed, default: retry"), func(h *history) { h.shared(true, true) }, "completed_by_other_task", dlqtriage.RemedyReconcile},
 		{"another task with its key was acknowledged", typed("class: pure"), func(h *history) { h.shared(true, false) }, "acknowledged_by_other_task", dlqtriage.RemedyReconcile},
@@ -241,8 +251,8 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 func TestTheRowsOfTheRecoveryTableStandInTheirOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"completion_recorded", "completion_reported", "completed_by_other_task", "acknowledged_by_other_task", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
-		"default_of_type", "nothing_known",
+		"completion_recorded", "completion_record_gone", "completion_reported", "completed_by_other_task", "acknowledged_by_other_task", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
+		"record_deleted_unread", "default_of_type", "nothing_known",
 	}
 	if got := dlqtriage.RecoveryRules(); !slices.Equal(got, want) {
 		t.Errorf("the table has the rows %v, want %v", got, want)

@@ -87,8 +87,12 @@ func besideSharers(a Answer, m MessageTrace, t TaskFacts) Answer {
 	return a.and(words)
 }
 
-// besideRecord adds that the completion of its idempotency key is recorded, where the record does not complete the message itself: it covers the message.
+// besideRecord adds that the completion of its idempotency key is recorded, where the record does not complete the message itself: it covers the message. Of a
+// record that was deleted before it was read nobody knows what it said.
 func besideRecord(a Answer, m MessageTrace) Answer {
+	if state := m.Verdict.State; m.bound.unreadAt.Known() && m.bound.toldAt() == 0 && state != StateCompleted && state != StateTriaged {
+		return a.and("its idempotency record was deleted or has expired, and was not read before: its work may have been done")
+	}
 	if s := m.Facts.Stored; !m.bound.coveredAt.Known() || m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || s == nil || s.IdempotencyKey == "" {
 		return a
 	}

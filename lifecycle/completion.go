@@ -24,6 +24,7 @@ type bound struct {
 	named      bool          // One that completes it names its sequence.
 	findable   bool          // One that completes or covers it was not deleted since, so that the next worker finds it.
 	coveredAt  Micros        // The earliest completion of its key by another message; zero when there is none.
+	unreadAt   Micros        // When a record of its key was last deleted, or had expired, that was never read; zero when none was since the message was stored.
 	reportedAt Micros        // When the message's agent reports that it completed; zero when it does not.
 	reports    []ReportFacts // Those of its agent that speak of the message.
 	announced  []LastReport  // Effects of the message that its agents announced, or of a message that they did not name.
@@ -33,7 +34,7 @@ type bound struct {
 // boundTo collects what the task knows of m.
 func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	var b bound
-	if len(t.Completed) == 0 && len(t.Reports) == 0 {
+	if len(t.Completed) == 0 && len(t.Reports) == 0 && len(t.Erased) == 0 {
 		return b
 	}
 	b.announced = t.announced(m)
@@ -52,6 +53,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	for i := range t.Reports {
 		b.take(t, &t.Reports[i], m, own, copies)
 	}
+	b.unreadAt = t.erasedUnread(m)
 	return b
 }
 

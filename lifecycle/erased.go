@@ -48,3 +48,19 @@ func (t *TaskFacts) there(c Completed, at Micros) bool {
 func (t *TaskFacts) foundBefore(c DeliveryCopy, records Micros) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records && t.there(d, c.AckedAt) }) || t.reportedBefore(c, c.Surely)
 }
+
+// erasedUnread is when a record of the message's key was last deleted, or had expired, since the message was stored, and no record of the key was read before
+// that; zero where there is none. What the record said is not known, nor whether there was one: a store notes the deletion of a key that it does not have too.
+func (t *TaskFacts) erasedUnread(m *MessageFacts) (at Micros) {
+	if m.Stored == nil {
+		return 0
+	}
+	slot := recordSlot(m.Stored.IdempotencyKey)
+	for _, x := range t.Erased {
+		read := slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == x.Slot && c.At <= x.At })
+		if x.Slot == slot && x.At >= m.Stored.At && !read {
+			at = x.At
+		}
+	}
+	return at
+}

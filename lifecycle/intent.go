@@ -298,6 +298,8 @@ func EffectTookPlace(status string) bool {
 type Completeness struct {
 	RecordedAt Micros // An idempotency record completes this message.
 	CoveredAt  Micros // A record of its idempotency key completes another message.
+	Findable   bool   // One of these records is still there, so that the next worker finds it.
+	UnreadAt   Micros // A record of its idempotency key was deleted, or had expired, and was never read: the work may have been done.
 	ReportedAt Micros // The agent that has the message says so, and no record was seen.
 	Conflict   bool   // Somebody who never held the message says that it is completed.
 }
@@ -305,7 +307,9 @@ type Completeness struct {
 // CompletenessOf says what is known of the completion of a message.
 func CompletenessOf(m *MessageFacts, t *TaskFacts) Completeness {
 	b := t.boundTo(m)
-	return Completeness{RecordedAt: b.recordedAt, CoveredAt: b.coveredAt, ReportedAt: b.reportedAt, Conflict: b.conflict}
+	return Completeness{
+		RecordedAt: b.recordedAt, CoveredAt: b.coveredAt, Findable: b.findable, UnreadAt: b.unreadAt, ReportedAt: b.reportedAt, Conflict: b.conflict,
+	}
 }
 
 // MessageOrder is the place of the message with that id among the messages of the task, in the order in which they were stored; negative

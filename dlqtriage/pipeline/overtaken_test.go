@@ -62,6 +62,11 @@ var meanwhile = []struct {
 			e.Detail.StepID, e.Detail.StepClass, e.Detail.Tool = "s1", "effect", "charge"
 		})
 	}},
+	{name: "a record that was deleted before it was read", why: "was not read before", comes: func(w *world, entry string) {
+		w.learns(entry, lifecycle.RecordDeleted, func(e *lifecycle.Event) {
+			e.Message, e.TaskID, e.Provenance, e.Detail.IdempotencyKey = lifecycle.MessageKey{}, "t1", lifecycle.Recorded, "t1-1"
+		})
+	}},
 	{name: "an older message of the same work is at work", why: "is not over", comes: older(lifecycle.Heartbeat, "t1-1")},
 	{name: "an older message of the same work is acknowledged", why: "work is done", comes: older(lifecycle.Acked, "t1-1")},
 	{name: "an older message of other work is at work", comes: older(lifecycle.Heartbeat, "t1-0")},

@@ -320,6 +320,12 @@ func (c *clients) unrecord(task string) {
 	c.must(c.records.remove(c.ctx, c.task(task), 1, false))
 }
 
+// erase deletes it with what was there before it.
+func (c *clients) erase(task string) {
+	c.halt()
+	c.must(c.records.remove(c.ctx, c.task(task), 1, true))
+}
+
 // keyVersion is the number behind the task id in an idempotency key.
 func keyVersion(key, task string) (n int, ok bool) {
 	if len(key) <= len(task)+1 || key[:len(task)+1] != task+"-" {

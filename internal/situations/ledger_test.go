@@ -224,6 +224,29 @@ var ledger = []situation{{
 	may:   all(is("completing"), says("that record is gone", "may run it again"), silent("skip the work")),
 	never: countsAtMost(layers{}),
 }, {
+	name: "a record is purged while a worker has its message, and Fleetglass cannot read it any more",
+	mode: afterwards,
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		c.record("", said(zero))
+		c.works(500 * time.Millisecond)
+		c.erase("")
+	},
+	may: all(is("delivered"), says("idempotency record was deleted", "may have been done")),
+}, {
+	name: "a record is purged before its task is published again, and Fleetglass cannot read it any more",
+	mode: afterwards,
+	act: func(c *clients) {
+		c.record("", nil)
+		c.erase("")
+		c.works(500 * time.Millisecond)
+		c.publish(publish{})
+		c.pull(c.workers())
+	},
+	may:   all(is("delivered"), silent("record", "may have been done")),
+	never: countsAtMost(layers{}),
+}, {
 	name: "a publish is refused for its size after the duplicate window",
 	on:   narrow,
 	act: func(c *clients) {
