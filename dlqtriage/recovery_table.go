@@ -10,11 +10,13 @@ import (
 
 // recoveryRow is a row of the table of recovery.
 type recoveryRow struct {
-	rule    string
-	remedy  Remedy // Empty where the policy says it.
-	holds   func(*RecoveryCase) bool
-	why     string
-	changes []string
+	rule       string
+	remedy     Remedy     // Empty where the policy says it.
+	confidence Confidence // Where all of its time was observed.
+	unknown    bool       // [Recovery.Unknown].
+	holds      func(*RecoveryCase) bool
+	why        string
+	changes    []string
 }
 
 // The rows of a completion that is recorded.
@@ -23,49 +25,55 @@ const (
 	ruleRecordGone = "completion_record_gone"
 )
 
+// Whether there may be effects that nobody confirmed.
+const (
+	effectsKnown   = false
+	effectsUnknown = true
+)
+
 // recoveryTable is the table of SPEC 3. The first row that holds gives the decision. An intent is open while no receipt of it is known. A checkpoint covers what came
 // before it, and steps that go on from checkpoints; what was announced after it may have happened.
 var recoveryTable = [...]recoveryRow{
-	{ruleRecorded, RemedyReconcile, func(c *RecoveryCase) bool { return c.recorded() && c.Completion.Findable },
+	{ruleRecorded, RemedyReconcile, ConfidenceHigh, effectsKnown, func(c *RecoveryCase) bool { return c.recorded() && c.Completion.Findable },
 		"Its completion is recorded: a redelivery finds the record and skips the work.",
 		[]string{"If the record is deleted or expires before the redelivery, the work is run again."}},
-	{ruleRecordGone, RemedyReconcile, (*RecoveryCase).recorded,
+	{ruleRecordGone, RemedyReconcile, ConfidenceHigh, effectsKnown, (*RecoveryCase).recorded,
 		"Its completion was recorded, and that record is gone: a redelivery may run the work again.",
 		[]string{"A worker that finds the record skips the work: write it again before the redelivery."}},
-	{"completion_reported", RemedyReconcile, (*RecoveryCase).reported,
+	{"completion_reported", RemedyReconcile, ConfidenceMedium, effectsUnknown, (*RecoveryCase).reported,
 		"Its agent reports that it is completed, and no record was seen: check what it did before anything is run again.",
 		[]string{"A completion record would prove it."}},
-	{"completed_by_other_task", RemedyReconcile, (*RecoveryCase).doneElsewhere,
+	{"completed_by_other_task", RemedyReconcile, ConfidenceMedium, effectsUnknown, (*RecoveryCase).doneElsewhere,
 		"Another task with the same idempotency key completed this work: check what it did before anything is run again.",
 		[]string{"A check that finds that the other task did other work."}},
-	{"acknowledged_by_other_task", RemedyReconcile, (*RecoveryCase).ackedElsewhere,
+	{"acknowledged_by_other_task", RemedyReconcile, ConfidenceMedium, effectsUnknown, (*RecoveryCase).ackedElsewhere,
 		"Another task with the same idempotency key was acknowledged, so its worker may have done this work: check that first.",
 		[]string{"A completion record of the other task would prove it.", "A check that finds that the other task did not do the work."}},
-	{"every_intent_has_receipt", RemedyResume, (*RecoveryCase).allConfirmed,
+	{"every_intent_has_receipt", RemedyResume, ConfidenceMedium, effectsKnown, (*RecoveryCase).allConfirmed,
 		"Every effect that was announced is confirmed: the work can go on after the last receipt.",
 		[]string{"An intent without a receipt would make this depend on the class of its step."}},
-	{"checkpoint", RemedyResume, (*RecoveryCase).coveredByCheckpoint,
+	{"checkpoint", RemedyResume, ConfidenceMedium, effectsKnown, (*RecoveryCase).coveredByCheckpoint,
 		"The agent reports a durable checkpoint, and nothing that may not be repeated was announced after it.",
 		[]string{"An intent after the checkpoint, of a step that may not be repeated, would lead to quarantine."}},
-	{"repeatable_type", RemedyRetry, (*RecoveryCase).repeatableType,
+	{"repeatable_type", RemedyRetry, ConfidenceMedium, effectsKnown, (*RecoveryCase).repeatableType,
 		"No effect was announced, and the policy says that the steps of its type may be repeated.",
 		[]string{"A reported intent of a step of another class."}},
-	{"open_intent_keyed", RemedyRetry, (*RecoveryCase).openRepeatable,
+	{"open_intent_keyed", RemedyRetry, ConfidenceMedium, effectsKnown, (*RecoveryCase).openRepeatable,
 		"An effect was announced and not confirmed. Its step has a strong key: repeated with the same key it has its effect once.",
 		[]string{"A receipt would let the work resume instead.", "A key that differs from attempt to attempt would make the retry unsafe."}},
-	{"open_intent_lookup", RemedyReconcile, (*RecoveryCase).openLookup,
+	{"open_intent_lookup", RemedyReconcile, ConfidenceMedium, effectsUnknown, (*RecoveryCase).openLookup,
 		"An effect was announced and not confirmed. It can be looked up: do that first.",
 		[]string{"A receipt, or a check that finds the effect, lets the work resume; a check that finds none lets it be retried."}},
-	{"open_intent", RemedyQuarantine, (*RecoveryCase).open,
+	{"open_intent", RemedyQuarantine, ConfidenceMedium, effectsUnknown, (*RecoveryCase).open,
 		"An effect was announced and not confirmed, and its step may not be repeated: it may have happened.",
 		[]string{"A receipt or an entry of the side-effect log.", "A step class that is keyed or lookup, in reports or in the policy."}},
-	{"record_deleted_unread", RemedyReconcile, func(c *RecoveryCase) bool { return c.Completion.UnreadAt.Known() },
+	{"record_deleted_unread", RemedyReconcile, ConfidenceLow, effectsUnknown, func(c *RecoveryCase) bool { return c.Completion.UnreadAt.Known() },
 		"Its idempotency record was deleted or has expired, and was not read before: its work may have been done.",
 		[]string{"A check that finds the effect, or finds none.", "Reports of intents and receipts, a checkpoint, or a completion record."}},
-	{"default_of_type", "", (*RecoveryCase).hasDefault,
+	{"default_of_type", "", ConfidenceLow, effectsKnown, (*RecoveryCase).hasDefault,
 		"Nothing is known of its effects; the policy has a default for its type.",
 		[]string{"Reports of intents and receipts, a checkpoint, or a completion record."}},
-	{"nothing_known", RemedyQuarantine, func(*RecoveryCase) bool { return true },
+	{"nothing_known", RemedyQuarantine, ConfidenceLow, effectsUnknown, func(*RecoveryCase) bool { return true },
 		"Nothing is known of its effects, and the policy has no default for its type.",
 		[]string{"Reports of intents and receipts, a checkpoint, or a completion record.", "A class or a default for its type in the policy (recovery.types)."}},
 }
@@ -135,8 +143,13 @@ func (c RecoveryCase) Decide() Recovery {
 }
 
 func (c *RecoveryCase) decided(row recoveryRow) Recovery {
-	r := Recovery{Remedy: cmp.Or(row.remedy, c.Policy.Default), Rule: row.rule, Reasons: []string{row.why}, Changes: row.changes, Evidence: c.evidence()}
-	r.Confidence = c.confidence(row.rule)
+	r := Recovery{
+		Remedy: cmp.Or(row.remedy, c.Policy.Default), Rule: row.rule, Confidence: row.confidence,
+		Reasons: []string{row.why}, Changes: row.changes, Evidence: c.evidence(),
+	}
+	if r.Confidence != ConfidenceHigh && (c.Blind || c.Cut) {
+		r.Confidence = ConfidenceLow
+	}
 	if c.Cut {
 		r.Reasons = append(r.Reasons, "More effects were announced than are kept, so not all of them can be looked at.")
 	}
@@ -146,18 +159,8 @@ func (c *RecoveryCase) decided(row recoveryRow) Recovery {
 	if c.Blind {
 		r.Reasons = append(r.Reasons, "Part of its time was not observed: reports may have been missed.")
 	}
-	r.Unknown = r.Remedy == RemedyQuarantine || row.rule == "completion_reported" || row.rule == "record_deleted_unread" || (!c.recorded() && c.ackedElsewhere()) || row.rule == "open_intent_lookup" || (row.rule == "default_of_type" && r.Remedy == RemedyReconcile)
+	r.Unknown = row.unknown || r.Remedy == RemedyQuarantine || (row.remedy == "" && r.Remedy == RemedyReconcile)
 	return r
-}
-
-func (c *RecoveryCase) confidence(rule string) Confidence {
-	switch {
-	case c.recorded():
-		return ConfidenceHigh
-	case c.Blind || c.Cut || rule == "nothing_known" || rule == "default_of_type" || rule == "record_deleted_unread":
-		return ConfidenceLow
-	}
-	return ConfidenceMedium
 }
 
 // maxRecoveryEvidence bounds the intents that a decision lists: the open ones first.
