@@ -62,6 +62,7 @@ type Idempotency struct {
 	Agent       Text    `json:"agent"`
 	PayloadHash Text    `json:"payload_hash"`
 	ExpiresAt   Instant `json:"expires_at"`
+	GoneAt      Instant `json:"gone_at" doc:"Since when no record of the key is there: it was deleted, or its time was over. A worker that looks for it finds none. Null while it is there."`
 	Source      Text    `json:"source" doc:"Where the record was read."`
 }
 
@@ -164,7 +165,7 @@ func traceOf(t query.Trace) Trace {
 	if c := t.Facts.Completion; c != nil {
 		out.Idempotency = just(Idempotency{
 			Key: Text(c.Key), CompletedAt: Instant(c.At), Agent: Text(c.Agent), PayloadHash: Text(c.PayloadHash),
-			ExpiresAt: Instant(c.ExpiresAt), Source: Text(c.Source),
+			ExpiresAt: Instant(c.ExpiresAt), GoneAt: Instant(t.Facts.RecordGoneAt()), Source: Text(c.Source),
 		})
 	}
 	return out

@@ -111,6 +111,29 @@ func TestReportsAndRecordsFillTheBoundaries(t *testing.T) {
 	})
 }
 
+func TestARecordThatIsGoneIsToldSo(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		tell := func(kind lifecycle.Kind) Instant {
+			e := f.tell(lifecycle.Event{Kind: kind, TaskID: "blog", Provenance: lifecycle.Recorded, Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: "blog-1"}}})
+			f.commit()
+			return Instant(e.At)
+		}
+		gone := func() Instant { return get[Trace](f, "/api/v1/tasks/blog").Idempotency.Value.GoneAt }
+		f.published("blog", "marketing", 7)
+		tell(lifecycle.CompletionRecorded)
+		if got := gone(); got != 0 {
+			t.Errorf("the record is there, and gone since %d", got)
+		}
+		if deleted := tell(lifecycle.RecordDeleted); gone() != deleted {
+			t.Errorf("the record is gone since %d, want %d", gone(), deleted)
+		}
+		tell(lifecycle.CompletionRecorded)
+		if got := gone(); got != 0 {
+			t.Errorf("the record was written again, and is gone since %d", got)
+		}
+	})
+}
+
 func TestTasksThatAreNotThereAreNotFound(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		for _, path := range []string{"", "/events", "/payload", "/report"} {

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,24 @@ func (t *TaskFacts) joinErased(e Event) {
 // message is not told from the one before.
 func (t *TaskFacts) there(c Completed, at Micros) bool {
 	return !slices.ContainsFunc(t.Erased, func(x Erased) bool { return x.Slot == recordSlot(c.Key) && x.At >= c.At && x.At <= at })
+}
+
+// RecordGoneAt is since when no record of the key of [TaskFacts.Completion] is in its store: it was deleted, or its time was over. Zero while one is there,
+// and where no completion is recorded.
+func (t *TaskFacts) RecordGoneAt() (at Micros) {
+	if t.Completion == nil {
+		return 0
+	}
+	slot := recordSlot(t.Completion.Key)
+	if slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == slot && t.there(c, math.MaxInt64) }) {
+		return 0
+	}
+	for _, x := range t.Erased {
+		if x.Slot == slot {
+			at = x.At
+		}
+	}
+	return at
 }
 
 // foundBefore reports whether the worker of an acknowledged attempt can have found that the work was done: a record that came before a time was there until

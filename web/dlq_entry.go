@@ -78,7 +78,7 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 	p.Evidence, p.Used = entryEvidence(found), usedFor(found)
 	p.Effects = effectWords(&found.Record.Facts)
 	if c := found.Record.Facts.Completion; c != nil {
-		p.Recorded = c.At
+		p.Recorded, p.Gone = c.At, found.Record.Facts.RecordGoneAt()
 	}
 	if s := found.Record.Summary; s.Message == found.Key {
 		p.Worked, p.Waited = s.Running, s.Waiting

@@ -99,7 +99,7 @@ func (w *Web) payload(c *gin.Context) error {
 // idempotencyTab is what is known about doing the task once.
 func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 	f := v.trace.Record.Facts
-	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(&f), Recorded: recordWords(w.health()), Others: map[string]string{}}
+	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(&f), Recorded: recordWords(f, w.health()), GoneAt: f.RecordGoneAt(), Others: map[string]string{}}
 	for _, s := range f.Shared {
 		out.Others[s.Task] = lifecycle.PageOfTask(s.Task)
 	}
@@ -131,7 +131,10 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 }
 
 // recordWords says why a task may have no completion record here.
-func recordWords(parts []health.Part) string {
+func recordWords(f lifecycle.TaskFacts, parts []health.Part) string {
+	if len(f.Erased) > 0 {
+		return "One was deleted or has expired, and was not read before."
+	}
 	for _, p := range parts {
 		if strings.Contains(p.Name, "idempotency") && p.State != health.NotConfigured {
 			return "The idempotency store was read. It has no record of this task."

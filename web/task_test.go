@@ -153,3 +153,24 @@ func TestAListThatCannotBeReadCountsNothing(t *testing.T) {
 		t.Errorf("the tabs say %q, want no count", got)
 	}
 }
+
+func TestThePageSaysThatARecordIsGone(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	erased := func(m webtest.Message, offset time.Duration) {
+		story.Event(lifecycle.Event{Kind: lifecycle.RecordDeleted, At: story.At(offset), Provenance: lifecycle.Recorded, Source: "KV_task-idempotency", TaskID: m.Task, Detail: lifecycle.Detail{
+			Naming: lifecycle.Naming{IdempotencyKey: m.Task + "-1"},
+		}})
+	}
+	read := story.Publish("read", "cto", "review", "Read", -time.Hour, "")
+	story.Record(read, -time.Minute)
+	erased(read, -time.Second)
+	unread := story.Publish("unread", "cto", "review", "Unread", -time.Hour, "")
+	erased(unread, -time.Second)
+	s := newSite(t, story.Batch)
+	for task, want := range map[string]string{"read": "Gone since", "unread": "One was deleted or has expired, and was not read before."} {
+		if got := text(s.get(t, "/tasks/"+task+"?tab=idempotency", 200).Find("section[aria-labelledby=rec-h]")); !strings.Contains(got, want) || strings.Contains(got, "Kept until") {
+			t.Errorf("of %s the page says %q, want %q", task, got, want)
+		}
+	}
+}
