@@ -39,6 +39,9 @@ const captureLead = 2 * time.Second
 // captureSkew is how much earlier that usually is, at most.
 const captureSkew = 50 * time.Millisecond
 
+// captureNear is how far from the time of storing, to either side, the attempt that stored the message was captured by a broker that did not stand still.
+const captureNear = 500 * time.Millisecond
+
 // forgottenLate is how long after its duplicate window a stream may still swallow a publish: it forgets ids by a timer, 50 ms late by design, and later
 // where its server is busy.
 const forgottenLate = time.Second
@@ -92,8 +95,8 @@ func (p *PublishFacts) late() (n int) {
 	return n
 }
 
-// Unclear is how many attempts were captured shortly before the first message was stored and did not store it, or shortly after the duplicate window and stored
-// nothing: the stream may have refused them or caught them, and nothing tells which.
+// Unclear is how many attempts were captured before the first message was stored and did not store it, shortly before or while the broker stood still, or shortly
+// after the duplicate window and stored nothing: the stream may have refused them or caught them, and nothing tells which.
 func (p *PublishFacts) Unclear() int {
 	if !p.known() {
 		return 0
@@ -110,7 +113,7 @@ func (p *PublishFacts) Unclear() int {
 // known reports whether a stored message is known that has the id.
 func (p *PublishFacts) known() bool { return len(p.Stored) > 0 || p.Owner != "" }
 
-// around are the attempts that a message may have caught: those captured shortly before the first one was stored, and those captured after that.
+// around are the attempts that a message may have caught: those captured before the first one was stored, and not too early, and those captured after that.
 func (p *PublishFacts) around() (before, after []PublishAttempt) {
 	attempts := p.Attempts()
 	could := attempts[p.tooEarly(attempts) : len(attempts)-p.after(attempts, 0)]
@@ -126,6 +129,8 @@ func (p *PublishFacts) storedFirst(before, after []PublishAttempt) bool {
 		return false
 	case len(before) == 0, len(p.Heard) > 0 && len(p.Recorded) > 0:
 		return true
+	case p.StoredAt.Sub(before[len(before)-1].At) > captureLead: // The stream stood still: a catch that is counted must be proved.
+		return true
 	}
 	just := func(i int) bool { return i >= 0 && p.StoredAt.Sub(before[i].At) <= captureSkew }
 	if last := len(before) - 1; just(last) && !just(last-1) {
@@ -140,15 +145,18 @@ func (p *PublishFacts) Refused() int {
 	return p.tooEarly(attempts) + p.after(attempts, forgottenLate)
 }
 
-// TooEarly is how many attempts were made before the first message was stored, and not shortly before. No message of theirs is known.
+// TooEarly is how many attempts were made so long before the first message was stored that they did not store it. No message of theirs is known.
 func (p *PublishFacts) TooEarly() int { return p.tooEarly(p.Attempts()) }
 
 func (p *PublishFacts) tooEarly(attempts []PublishAttempt) int {
 	if !p.known() {
 		return 0
 	}
-	since := p.StoredAt.Add(-captureLead)
-	n, _ := slices.BinarySearchFunc(attempts, since, func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
+	lead := captureLead
+	if near := func(a PublishAttempt) bool { return max(a.At.Sub(p.StoredAt), p.StoredAt.Sub(a.At)) <= captureNear }; len(p.Stored) > 0 && !slices.ContainsFunc(attempts, near) {
+		lead = recordedLate // The stream stood still: any of them may have stored the message.
+	}
+	n, _ := slices.BinarySearchFunc(attempts, p.StoredAt.Add(-lead), func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
 	return n
 }
 

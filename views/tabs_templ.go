@@ -314,7 +314,7 @@ type KeyRow struct {
 type PublishRow struct {
 	MsgID                             string
 	Attempts, Refused, Stored, Caught int
-	Unclear                           int    // Captured just before the message was stored, or just after the duplicate window: refused or caught.
+	Unclear                           int    // Captured before the message was stored, just then or while its broker stood still, or just after the duplicate window: refused or caught.
 	Owner, OwnerHref                  string // The task whose message caught them; empty where that is not another one.
 	At                                lifecycle.Micros
 }
@@ -824,14 +824,14 @@ func idempotencyPanel(v IdempotencyView, href map[lifecycle.MessageKey]string) t
 					return templ_7745c5c3_Err
 				}
 				if r.Unclear > 0 {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<span class=\"soft2\" title=\"Captured just before the message was stored, or just after the duplicate window: the stream refused or caught them\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<span class=\"soft2\" title=\"Captured before the message was stored, just then or while its broker stood still, or just after the duplicate window: the stream refused or caught them\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var36 string
 					templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs(Count(int64(r.Unclear)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 238, Col: 178}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 238, Col: 216}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var36))
 					if templ_7745c5c3_Err != nil {
