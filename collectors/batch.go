@@ -31,12 +31,9 @@ func (c *Collector) newBatch(deliveries []delivery, e *epoch) *lineBatch {
 
 func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 	var gaps []lifecycle.Gap
-	if !c.shard.Whole() { // Its sequences skip the lines of other shards.
-		return nil
-	}
 	for _, d := range batch {
 		h, found := c.holes.next(d.consumer, d.line.Seq, d.deliveries, d.line.At)
-		if !found {
+		if !found || !c.shard.Whole() { // The sequences of a shard skip the lines of others.
 			continue
 		}
 		if !h.from.Known() {

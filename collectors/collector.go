@@ -27,8 +27,9 @@ type Collector struct {
 	participant *participant // Of the batch coordinator.
 	loaded      bool         // pos was read.
 	pos         position
-	holes       holes  // Of a whole stream.
+	holes       holes
 	losses      losses // Of a shard.
+	settled     bool   // The publish lines are stored that somebody had in hand when this session began.
 
 	restored uint64 // As [position.Restored].
 
@@ -117,7 +118,7 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	c.restored, c.stored = c.pos.Restored, 0
+	c.restored, c.stored, c.settled = c.pos.Restored, 0, false
 	if err := c.beginLosses(ctx, stream, consumer); err != nil {
 		return err
 	}
@@ -141,7 +142,9 @@ func (c *Collector) session(ctx context.Context) error {
 func (c *Collector) work(ctx context.Context, r *reader) error {
 	grace, cancel := graceful(ctx, c.cfg.Grace)
 	defer cancel()
-	p := c.startPipeline(grace)
+	waiting, stop := graceful(ctx, min(c.cfg.Grace, barrierWait))
+	defer stop()
+	p := c.startPipeline(grace, waiting)
 	err := c.moveAll(ctx, grace, r, p)
 	if err = cmp.Or(p.close(), err); err != nil {
 		return err
@@ -177,8 +180,8 @@ func (c *Collector) move(ctx, grace context.Context, r *reader, p *pipeline) (re
 	if len(batch) == 0 {
 		return readErr, nil
 	}
-	if b := c.take(grace, r, batch, more); b != nil {
-		if err = p.put(b); err != nil {
+	if b := c.take(grace, r, p, batch, more); b != nil {
+		if err = p.put(b, c.waitsForPublishes(b)); err != nil {
 			c.withdraw(grace, b)
 		}
 	}

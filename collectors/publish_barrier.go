@@ -21,11 +21,15 @@ type PublishBarrierConfig struct {
 	Wait      time.Duration       // Optional; default 2 s. The longest time that a batch is held back.
 }
 
-// PublishBarrier holds lines about messages back until the publish lines that were captured before them are stored. The order in which
-// lines are stored never changes the truth; it only saves making up a task for a message whose own line is about to say which task it
-// carries. It asks the broker, so that it holds across replicas. Several collectors may share a barrier.
+// barrierWait is how long a batch is held back at most, but behind a patient barrier, and also there once the program is to stop.
+const barrierWait = 2 * time.Second
+
+// PublishBarrier holds lines about messages back until the publish lines that were captured before them are stored. For most lines that only saves making up
+// a task for a message whose own line is about to say which task it carries: their order never changes the truth. It asks the broker, so that it holds across
+// replicas. Several collectors may share a barrier.
 type PublishBarrier struct {
-	cfg PublishBarrierConfig
+	cfg     PublishBarrierConfig
+	patient bool
 
 	mu    sync.Mutex
 	stuck uint64 // The durable's position when it last kept a batch waiting in vain; nobody waits again until it moves.
@@ -41,70 +45,116 @@ func NewPublishBarrier(cfg PublishBarrierConfig) (*PublishBarrier, error) {
 		cfg.Shards = fleet.Shards(1)
 	}
 	if cfg.Wait <= 0 {
-		cfg.Wait = 2 * time.Second
+		cfg.Wait = barrierWait
 	}
 	return &PublishBarrier{cfg: cfg}, nil
 }
 
-// Pause returns when what the stream held at the call has been stored, after the configured wait, or when ctx is done. It never
-// errors: when the broker does not answer there is nothing to wait for. A nil barrier never waits.
-func (b *PublishBarrier) Pause(ctx context.Context) {
+// Patient returns a barrier of the same publishes for lines that would deny one: an attempt to publish of which no message is known reads refused. It opens when all
+// of them are stored, however long that takes. What a replica had in hand when it was killed the broker gives to others only when its wait for it ends. Of nil it is nil.
+func (b *PublishBarrier) Patient() *PublishBarrier {
 	if b == nil {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Wait)
+	return &PublishBarrier{cfg: b.cfg, patient: true}
+}
+
+// Pause returns true when what the stream held at the call has been stored, and where there is nothing to wait for: the stream or the durable is missing, or nothing
+// is left in either for the configured wait. A barrier that is not patient also opens after that wait, when the broker does not answer, and when ctx is done.
+// A nil barrier is open. False says that ctx was done first.
+func (b *PublishBarrier) Pause(ctx context.Context) bool { return b.wait(ctx, b.last) }
+
+// settle is Pause for what somebody had in hand at the call.
+func (b *PublishBarrier) settle(ctx context.Context) bool {
+	return b.wait(ctx, func(ctx context.Context) (uint64, error) {
+		at, err := b.reached(ctx)
+		return at.given, err
+	})
+}
+
+func (b *PublishBarrier) wait(ctx context.Context, end func(context.Context) (uint64, error)) bool {
+	if b == nil {
+		return true
+	}
+	soon, cancel := context.WithTimeout(ctx, b.cfg.Wait)
 	defer cancel()
-	last, ok := b.last(ctx)
-	if !ok {
-		return
+	asking := soon
+	if b.patient {
+		asking = ctx
 	}
-	position, ok := b.position(ctx)
-	if !ok || position >= last || b.isStuck(position) {
-		return
-	}
+	var upTo uint64
+	var at reach
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		now, err := b.look(asking, &upTo, end)
+		if err == nil {
+			at = now
+		}
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrConsumerNotFound):
+			return true
+		case err == nil && at.floor >= upTo:
+			b.setStuck(0, false)
+			return true
+		case b.patient && (err != nil || at.left):
+		case upTo == 0, b.isStuck(at.floor):
+			return true
+		case soon.Err() != nil:
+			b.setStuck(at.floor, true)
+			return true
+		}
 		select {
 		case <-ctx.Done():
-			b.setStuck(position, true)
-			return
+			return !b.patient
 		case <-time.After(pause):
 		}
-		now, ok := b.position(ctx)
-		if !ok {
-			continue
-		}
-		if position = now; position >= last {
-			b.setStuck(0, false)
-			return
+	}
+}
+
+// look asks how far publish lines are stored, and at first up to which one is waited for.
+func (b *PublishBarrier) look(ctx context.Context, upTo *uint64, end func(context.Context) (uint64, error)) (at reach, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Wait)
+	defer cancel()
+	if *upTo == 0 {
+		if *upTo, err = end(ctx); err != nil {
+			return at, err
 		}
 	}
+	return b.reached(ctx)
 }
 
 // last is the sequence of the newest line that the stream holds. What the durable says is pending does not serve: the broker
 // counts it some time after it has acknowledged the publish.
-func (b *PublishBarrier) last(ctx context.Context) (uint64, bool) {
+func (b *PublishBarrier) last(ctx context.Context) (uint64, error) {
 	stream, err := b.cfg.JetStream.Stream(ctx, b.cfg.Stream)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	return stream.CachedInfo().State.LastSeq, true
+	return stream.CachedInfo().State.LastSeq, nil
 }
 
-// position is the sequence up to which every line was acknowledged, and so is stored. A shard for which nothing waits holds nobody back: its last
-// line may be long ago.
-func (b *PublishBarrier) position(ctx context.Context) (uint64, bool) {
-	least := uint64(math.MaxUint64)
+// reach is how far publish lines are stored.
+type reach struct {
+	floor uint64 // The sequence up to which every line was acknowledged, and so is stored.
+	given uint64 // The sequence up to which lines were given to somebody.
+	left  bool   // Lines wait, or are in somebody's hands.
+}
+
+// reached asks how far the durables are. A shard for which nothing waits holds nobody back: its last line may be long ago.
+func (b *PublishBarrier) reached(ctx context.Context) (reach, error) {
+	at := reach{floor: math.MaxUint64}
 	for _, s := range b.cfg.Shards {
 		consumer, err := b.cfg.JetStream.Consumer(ctx, b.cfg.Stream, b.cfg.Durable+s.Suffix())
 		if err != nil {
-			return 0, false
+			return reach{}, err
 		}
 		info := consumer.CachedInfo()
-		if s.Whole() || info.NumPending > 0 || info.NumAckPending > 0 {
-			least = min(least, info.AckFloor.Stream)
+		left := info.NumPending > 0 || info.NumAckPending > 0
+		at.left, at.given = at.left || left, max(at.given, info.Delivered.Stream)
+		if s.Whole() || left {
+			at.floor = min(at.floor, info.AckFloor.Stream)
 		}
 	}
-	return least, true
+	return at, nil
 }
 
 func (b *PublishBarrier) isStuck(position uint64) bool {

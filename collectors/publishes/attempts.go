@@ -64,6 +64,7 @@ type Attempts struct {
 
 // NewAttempts validates the configuration and starts nothing.
 func NewAttempts(cfg AttemptsConfig) (*Attempts, error) {
+	cfg.Barrier = cfg.Barrier.Patient()
 	durable, err := collectors.New(cfg.Config, collectors.Source{
 		Name: SourceAttempts, Stream: fleet.CaptureRaw, Decode: DecodeAttempt, AfterPublishes: true, Optional: true,
 	})

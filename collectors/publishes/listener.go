@@ -108,7 +108,11 @@ func (l *listener) round(ctx context.Context) error {
 	if l.sure(state == unfed); state == doubtful {
 		return nil
 	}
-	return l.flush(ctx, lifecycle.MicrosOf(l.now().Add(-l.cfg.Check/2)))
+	upTo := lifecycle.MicrosOf(l.now().Add(-l.cfg.Check / 2))
+	if l.firstHeld().Known() && !l.cfg.Barrier.Pause(ctx) {
+		return nil
+	}
+	return l.flush(ctx, upTo)
 }
 
 // feed looks whether OBS_RAW records attempts: its last line is not much older than the last stored message, nor than the first

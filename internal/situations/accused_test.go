@@ -15,10 +15,8 @@ func (w *life) accused(task string, told *seen) error {
 	given, again := w.pulls > 0 || w.sends, w.pulls > 1 || w.sends // What the broker sent a worker may not have read yet.
 	unstored := w.unheard.Load() || some(func(m *mail) bool { return m.unwanted || !m.expires.IsZero() })
 	recorded := some(func(m *mail) bool { return m.recorded || m.reported || m.late || m.misnamed })
-	// What a killed replica had in hand the other one gets later ("What does not hold yet" in docs/situations.md).
-	inOtherHands := w.land.twofold
 	could := map[string]bool{
-		"forged":              *withForgery || inOtherHands && w.mode == interrupted,
+		"forged":              *withForgery || w.land.twofold && w.mode == interrupted, // "What does not hold yet" in docs/situations.md.
 		"clock_skew":          false,
 		"entry_unproved":      false,
 		"semantic_duplicate":  false,
@@ -39,7 +37,7 @@ func (w *life) accused(task string, told *seen) error {
 		"silent_attempt":      given,
 		"publish_unseen":      unstored,
 		"not_stored":          unstored,
-		"publish_refused":     unstored || inOtherHands,
+		"publish_refused":     unstored,
 	}
 	if got := told.Duplicates.CaughtByStream; got > w.swallowed[task] && len(w.decided)+len(w.many) == 0 { // Fleetglass too may publish a retry twice.
 		return fmt.Errorf("%d publishes of task %q are called caught by the stream, and it swallowed %d", got, task, w.swallowed[task])
