@@ -293,7 +293,8 @@ func (c *Collector) watch(ctx context.Context, stream lifecycle.StreamID, consum
 		case err != nil:
 			c.status.unreachable(err.Error())
 		default:
-			c.status.backlog(info.NumPending+uint64(info.NumAckPending), c.cfg.Now())
+			pending := info.NumPending + uint64(info.NumAckPending)
+			c.status.backlog(pending, c.storedByAny(ctx, pending), c.cfg.Now())
 			c.findLosses(ctx, consumer)
 			c.findElsewhere(ctx, stream, info)
 		}
@@ -301,6 +302,18 @@ func (c *Collector) watch(ctx context.Context, stream lifecycle.StreamID, consum
 			return
 		}
 	}
+}
+
+// storedByAny is the store time of the last line that any replica committed; zero where nothing waits, or where the store does not say.
+func (c *Collector) storedByAny(ctx context.Context, pending uint64) lifecycle.Micros {
+	if pending == 0 {
+		return 0
+	}
+	p, err := c.positionOf(ctx, c.shard)
+	if err != nil {
+		return 0
+	}
+	return p.At
 }
 
 // graceful returns a context that ends the given time after ctx does.

@@ -98,16 +98,20 @@ func (s *status) reached() (seq uint64, at lifecycle.Micros) {
 	return s.last, s.upTo
 }
 
-// backlog notes how many lines wait at the source. It leaves a failure standing: only a commit ends that.
-func (s *status) backlog(pending uint64, now time.Time) {
+// backlog notes how many lines wait at the source. stored is the store time of the last line that any replica committed; zero where that was not asked.
+// It leaves a failure standing: only a commit ends that.
+func (s *status) backlog(pending uint64, stored lifecycle.Micros, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone = ""
 	s.part.Pending, s.part.Lag = pending, 0
 	if pending == 0 {
 		s.part.LastAt, s.empty = now, now
-	} else if read := latest(s.upTo.Time(), s.empty); !read.IsZero() {
-		s.part.Lag = max(0, now.Sub(read))
+	} else if own := latest(s.upTo.Time(), s.empty); !own.IsZero() {
+		if stored.Time().After(own) {
+			s.part.LastAt = now
+		}
+		s.part.Lag = max(0, now.Sub(latest(own, stored.Time())))
 	}
 	switch {
 	case s.part.State == health.Down:

@@ -26,7 +26,7 @@ func TestACollectorThatIsBehindMeasuresHowFastItCatchesUp(t *testing.T) {
 			{8 * time.Second, 5_000, -100, true}, {time.Second, 0, 0, false},
 		} {
 			time.Sleep(step.after)
-			s.backlog(step.pending, time.Now())
+			s.backlog(step.pending, 0, time.Now())
 			if got, known := drains(); got != step.want || known != step.known {
 				t.Errorf("step %d: %v lines a second, known %v; want %v, %v", i, got, known, step.want, step.known)
 			}
@@ -39,7 +39,7 @@ func TestACollectorIsBehindWithTheFirstLinesOfABacklog(t *testing.T) {
 	t.Parallel()
 	s, now := newStatus("acks"), time.Now()
 	s.set(health.OK, "")
-	s.backlog(10_000, now)
+	s.backlog(10_000, 0, now)
 	if p, _ := s.snapshot(); !p.LastAt.IsZero() {
 		t.Errorf("it has read nothing, and its last sign is at %v", p.LastAt)
 	}
@@ -55,7 +55,7 @@ func TestACollectorHasReadNoFurtherThanItsLastLine(t *testing.T) {
 	s, began := newStatus("acks"), time.Now()
 	at := func(after time.Duration) time.Time { return began.Add(after) }
 	s.committed(&decoded{lines: 1, last: 1, upTo: lifecycle.MicrosOf(at(0))}, 1, at(0))
-	s.backlog(3, at(time.Second))
+	s.backlog(3, 0, at(time.Second))
 	s.committed(&decoded{lines: 1, last: 2, upTo: lifecycle.MicrosOf(at(time.Second))}, 1, at(4*time.Second))
 	p, _ := s.snapshot()
 	if read := p.LastAt.Add(-p.Lag); read.After(at(time.Second)) || p.State != health.OK {
@@ -80,7 +80,7 @@ func TestALineAfterAQuietTimeIsNotBehind(t *testing.T) {
 		{time.Hour + 6*time.Second, 1, health.Behind, 6 * time.Second},
 		{time.Hour + 8*time.Second, 0, health.OK, 0},
 	} {
-		s.backlog(look.pending, at(look.after))
+		s.backlog(look.pending, 0, at(look.after))
 		if p, _ := s.snapshot(); p.State != look.state || p.Lag != look.lag {
 			t.Errorf("after %v it is %s with a lag of %v, want %s and %v", look.after, p.State, p.Lag, look.state, look.lag)
 		}

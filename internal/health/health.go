@@ -35,6 +35,14 @@ type Part struct {
 	DrainsKnown bool    // That was measured, and the part is still behind.
 }
 
+// read is up to when it has read its source; zero for never.
+func (p Part) read() time.Time {
+	if p.LastAt.IsZero() {
+		return time.Time{}
+	}
+	return p.LastAt.Add(-p.Lag)
+}
+
 // Measured reports whether Lag and Pending tell something. A part that is down or starting, or was never asked to work, looks at nothing:
 // its zeros do not say that nothing waits.
 func (p Part) Measured() bool { return p.State == OK || p.State == BestEffort || p.State == Behind }
