@@ -54,7 +54,7 @@ func TestAnHourWhoseDeadLettersWereDeletedIsNotCountedAgain(t *testing.T) {
 		t.Errorf("before retention: %q", got)
 	}
 	cutoff := now.Add(-time.Hour)
-	if err := markRetained(t.Context(), store, cutoff); err != nil {
+	if _, err := markRetained(t.Context(), store, cutoff); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := store.Retain(t.Context(), cutoff, now); err != nil || n != 1 {

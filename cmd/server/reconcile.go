@@ -77,9 +77,3 @@ func stockOf(cfg brokersync.StreamSnapshotConfig) func(context.Context) ([]recon
 		return out, err
 	}
 }
-
-// markRetained keeps in the store up to when messages are about to be deleted, so that no report takes them for lost.
-func markRetained(ctx context.Context, to lifecycle.Appender, cutoff lifecycle.Micros) error {
-	_, err := to.Append(ctx, lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(cutoff))}})
-	return err
-}

@@ -21,7 +21,7 @@ func retainsAllButOne(t *testing.T, cfg Config, before time.Time) {
 		t.Fatal(err)
 	}
 	cutoff := lifecycle.MicrosOf(before)
-	if err := markRetained(t.Context(), store, cutoff); err != nil {
+	if _, err := markRetained(t.Context(), store, cutoff); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := store.Retain(t.Context(), cutoff, cutoff); err != nil || n != 2 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -16,7 +17,7 @@ func (c Config) deletesOld() bool { return !c.ReadOnly || c.DatabaseURL == "" ||
 // retention deletes what ended too long ago, soon after start and then every hour.
 type retention struct {
 	store interface {
-		lifecycle.Appender
+		retainedStore
 		Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error)
 		RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
 		RetainAlerts(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
@@ -26,6 +27,14 @@ type retention struct {
 	keep time.Duration
 	now  func() time.Time
 	log  *slog.Logger
+
+	told lifecycle.Micros // Up to when it was last said that somebody with a shorter --retention had deleted.
+}
+
+// retainedStore keeps up to when tasks were deleted.
+type retainedStore interface {
+	lifecycle.Appender
+	Watermark(ctx context.Context, source string) (string, error)
 }
 
 const (
@@ -71,10 +80,28 @@ func (r *retention) failed(ctx context.Context, what string, err error) {
 }
 
 func (r *retention) tasks(ctx context.Context, now lifecycle.Micros) {
-	r.failed(ctx, "the time up to which old tasks are deleted could not be stored", markRetained(ctx, r.store, now.Add(-r.keep)))
-	deleted, err := r.store.Retain(ctx, now.Add(-r.keep), now)
+	cutoff := now.Add(-r.keep)
+	before, err := markRetained(ctx, r.store, cutoff)
+	r.failed(ctx, "the time up to which old tasks are deleted could not be stored", err)
+	if before > cutoff && before != r.told {
+		r.told = before
+		r.log.Warn("what ended earlier was deleted by a shorter --retention, of another replica that shares the database or of an earlier start: the shortest counts",
+			"deleted_before", before.Time(), "retention", r.keep)
+	}
+	deleted, err := r.store.Retain(ctx, cutoff, now)
 	r.failed(ctx, "old tasks could not be deleted", err)
 	if deleted > 0 {
 		r.log.Info("old tasks deleted", "tasks", deleted, "older_than", r.keep)
 	}
+}
+
+// markRetained keeps in the store up to when messages are about to be deleted, so that no report takes them for lost. It returns up to when they were deleted before: where
+// that is later, by a shorter retention, it stays.
+func markRetained(ctx context.Context, to retainedStore, cutoff lifecycle.Micros) (before lifecycle.Micros, err error) {
+	text, err := to.Watermark(ctx, lifecycle.WatermarkRetained)
+	if before = lifecycle.Retained(text); err != nil || before >= cutoff {
+		return before, err
+	}
+	_, err = to.Append(ctx, lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(cutoff))}})
+	return before, err
 }

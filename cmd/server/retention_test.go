@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,14 @@ func (s *shredder) ExpireKeys(_ context.Context, before lifecycle.Micros) (int64
 	return 1, s.err
 }
 
+// Watermark implements [retainedStore].
+func (s *shredder) Watermark(context.Context, string) (string, error) {
+	if len(s.marks) == 0 {
+		return "", nil
+	}
+	return s.marks[len(s.marks)-1], nil
+}
+
 // Append implements [lifecycle.Appender].
 func (s *shredder) Append(_ context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
 	s.marks = append(s.marks, b.Watermarks["retained"])
@@ -83,6 +92,34 @@ func TestOldTasksAreDeletedEveryHour(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Of replicas that share a database the one that keeps tasks longest deletes last: what the others deleted before does not come back by it, and it says so.
+func TestALongerRetentionSaysWhatAShorterOneDeleted(t *testing.T) {
+	t.Parallel()
+	s, now := &shredder{}, time.Now()
+	said := map[time.Duration]*strings.Builder{}
+	replica := func(keep time.Duration) *retention {
+		said[keep] = &strings.Builder{}
+		return &retention{store: s, keep: keep, now: func() time.Time { return now }, log: slog.New(slog.NewTextHandler(said[keep], &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	}
+	short, long := replica(time.Hour), replica(48*time.Hour)
+	for range 3 {
+		short.once(t.Context())
+		long.once(t.Context())
+		long.once(t.Context())
+		mark, _ := s.Watermark(t.Context(), lifecycle.WatermarkRetained)
+		if got, want := lifecycle.Retained(mark), lifecycle.MicrosOf(now.Add(-time.Hour)); got != want {
+			t.Fatalf("deleted up to %s, want %s: the shorter retention counts", got.Time(), want.Time())
+		}
+		now = now.Add(time.Hour)
+	}
+	if text := said[48*time.Hour].String(); strings.Count(text, "\n") != 3 || strings.Count(text, "shorter --retention") != 3 {
+		t.Errorf("the longer one said, of three deletions by the shorter one: %s", text)
+	}
+	if text := said[time.Hour].String(); text != "" {
+		t.Errorf("the shorter one said %s", text)
+	}
 }
 
 func TestAlertsOutlastAReceiverThatFails(t *testing.T) {
