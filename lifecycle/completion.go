@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -44,10 +43,10 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		switch i := t.completes(c, copies); {
 		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
 			b.recordedAt, b.named = earliest(b.recordedAt, c.At), b.named || c.Seq != 0
-			b.findable = b.findable || t.there(c, math.MaxInt64)
+			b.findable = b.findable || t.isThere(c)
 		case c.ofKey(copies)(own):
 			b.coveredAt = earliest(b.coveredAt, c.At)
-			b.findable = b.findable || t.there(c, math.MaxInt64)
+			b.findable = b.findable || t.isThere(c)
 		}
 	}
 	for i := range t.Reports {

@@ -38,10 +38,14 @@ func (t *TaskFacts) joinErased(e Event) {
 	t.Erased = t.Erased[max(0, len(t.Erased)-maxErasedKept):]
 }
 
-// there reports whether the record of a completion was in its store all the time from when it came to at. One that was written again with the same time and
-// message is not told from the one before.
-func (t *TaskFacts) there(c Completed, at Micros) bool {
-	return !slices.ContainsFunc(t.Erased, func(x Erased) bool { return x.Slot == recordSlot(c.Key) && x.At >= c.At && x.At <= at })
+// isThere reports whether the record of a completion is in its store now, as far as that was read.
+func (t *TaskFacts) isThere(c Completed) bool {
+	return !t.erased(c, latest(c.At, c.Again), math.MaxInt64)
+}
+
+// erased reports whether a record of the key of a completion was deleted, or its time was over, in a period.
+func (t *TaskFacts) erased(c Completed, from, to Micros) bool {
+	return slices.ContainsFunc(t.Erased, func(x Erased) bool { return x.Slot == recordSlot(c.Key) && x.At >= from && x.At <= to })
 }
 
 // RecordGoneAt is since when no record of the key of [TaskFacts.Completion] is in its store: it was deleted, or its time was over. Zero while one is there,
@@ -51,7 +55,7 @@ func (t *TaskFacts) RecordGoneAt() (at Micros) {
 		return 0
 	}
 	slot := recordSlot(t.Completion.Key)
-	if slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == slot && t.there(c, math.MaxInt64) }) {
+	if slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == slot && t.isThere(c) }) {
 		return 0
 	}
 	for _, x := range t.Erased {
@@ -65,7 +69,7 @@ func (t *TaskFacts) RecordGoneAt() (at Micros) {
 // foundBefore reports whether the worker of an acknowledged attempt can have found that the work was done: a record that came before a time was there until
 // it acknowledged, or a report says so.
 func (t *TaskFacts) foundBefore(c DeliveryCopy, records Micros) bool {
-	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records && t.there(d, c.AckedAt) }) || t.reportedBefore(c, c.Surely)
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records && !t.erased(d, d.At, c.AckedAt) }) || t.reportedBefore(c, c.Surely)
 }
 
 // erasedUnread is when a record of the message's key was last deleted, or had expired, since the message was stored, and no record of the key was read before

@@ -125,6 +125,7 @@ type Completed struct {
 	Key    string `json:"k,omitempty"` // The idempotency key, where the record names one.
 	Seq    uint64 `json:"q,omitempty"` // The stream sequence that the record names; zero where it names none.
 	At     Micros `json:"t"`           // When the record store took it, by that store's clock: this one is compared with the broker's times.
+	Again  Micros `json:"w,omitempty"` // When it last took it again; zero where it did not.
 }
 
 // StepFacts is one tool call with one canonical input, and the steps that made it, as one agent reports them.
@@ -257,17 +258,25 @@ func (t *TaskFacts) Join(e Event) {
 	}
 }
 
-// joinCompleted adds a completion, or corrects the time at which it was recorded.
+// joinCompleted adds a completion, or a time at which it was recorded.
 func (t *TaskFacts) joinCompleted(c Completed) {
 	i, found := slices.BinarySearchFunc(t.Completed, c, func(x, c Completed) int {
 		return cmp.Or(cmp.Compare(x.Stated, c.Stated), cmp.Compare(x.Key, c.Key), cmp.Compare(x.Seq, c.Seq))
 	})
 	if found {
-		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
+		t.Completed[i].written(c.At)
 		return
 	}
 	t.Completed = slices.Insert(t.Completed, i, c)
 	t.Completed = t.Completed[:min(len(t.Completed), maxCompletedKept)]
+}
+
+// written notes another time at which the record store took the completion.
+func (c *Completed) written(at Micros) {
+	if last := max(c.At, c.Again, at); last > earliest(c.At, at) {
+		c.Again = last
+	}
+	c.At = earliest(c.At, at)
 }
 
 // sameMoment reports whether two records state the same time and key.

@@ -224,6 +224,18 @@ var ledger = []situation{{
 	may:   all(is("completing"), says("that record is gone", "may run it again"), silent("skip the work")),
 	never: countsAtMost(layers{}),
 }, {
+	name: "a record is deleted while a worker has its message, and written again as it was",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		as := map[string]any{"natsStreamSeq": zero.seq, "completedAt": time.Now().UnixMilli(), "expiresAt": time.Now().Add(time.Hour).UnixMilli()}
+		c.record("", as)
+		c.unrecord("")
+		c.record("", as)
+	},
+	may:   all(is("completing"), says("skip the work"), silent("that record is gone")),
+	never: countsAtMost(layers{}),
+}, {
 	name: "a record is purged while a worker has its message, and Fleetglass cannot read it any more",
 	mode: afterwards,
 	act: func(c *clients) {

@@ -544,6 +544,7 @@ type completedRow struct {
 	Key    string           `msg:"b,omitempty"`
 	Seq    uint64           `msg:"c,omitempty"`
 	At     lifecycle.Micros `msg:"d,omitempty"`
+	Again  lifecycle.Micros `msg:"e,omitempty"`
 }
 
 type erasedRow struct {

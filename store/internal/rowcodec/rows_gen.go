@@ -1475,8 +1475,8 @@ func (z *classificationRow) Msgsize() (s int) {
 func (z *completedRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(4)
-	var zb0001Mask uint8 /* 4 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.Stated == 0 {
 		zb0001Len--
@@ -1493,6 +1493,10 @@ func (z *completedRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.At == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8
+	}
+	if z.Again == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1518,6 +1522,11 @@ func (z *completedRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendInt64(o, int64(z.Again))
 		}
 	}
 	return
@@ -1577,6 +1586,16 @@ func (z *completedRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.At = lifecycle.Micros(zb0003)
 			}
+		case "e":
+			{
+				var zb0004 int64
+				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Again")
+					return
+				}
+				z.Again = lifecycle.Micros(zb0004)
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -1591,7 +1610,7 @@ func (z *completedRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *completedRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
 
