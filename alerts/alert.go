@@ -48,6 +48,7 @@ type Alert struct {
 	PendingAt  lifecycle.Micros `json:"pending_at,omitempty"`  // Since when its finding is seen without that the alert fires; zero while it does.
 	StartedAt  lifecycle.Micros `json:"started_at,omitempty"`  // When it began to fire, the last time; zero for never.
 	LastSeenAt lifecycle.Micros `json:"last_seen_at"`          // When its finding was last noted, to within [SeenEvery].
+	SeenBy     string           `json:"seen_by,omitempty"`     // The replica that noted it, of whose parts the alert is; empty where all replicas see it.
 	ResolvedAt lifecycle.Micros `json:"resolved_at,omitempty"` // Zero while it is so.
 	Recurrence int              `json:"recurrence"`            // How often it came back.
 	Told       bool             `json:"told"`                  // Receivers heard, or will hear, that it fires, and not yet that it is resolved.

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -26,6 +27,7 @@ type EvaluatorConfig struct {
 // Evaluator moves the board. Replicas may run at the same time on one store: each change is made once.
 type Evaluator struct {
 	cfg  EvaluatorConfig
+	by   string // As [Observed.By].
 	last map[string]standingMark
 	wake chan struct{}
 
@@ -60,7 +62,7 @@ func NewEvaluator(cfg EvaluatorConfig) (*Evaluator, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func([]Standing, Counts) {}
 	}
-	return &Evaluator{cfg: cfg, wake: make(chan struct{}, 1), part: health.Part{Name: "alerts", Kind: "alerts", State: health.Starting}}, nil
+	return &Evaluator{cfg: cfg, by: rand.Text(), wake: make(chan struct{}, 1), part: health.Part{Name: "alerts", Kind: "alerts", State: health.Starting}}, nil
 }
 
 // Wake asks for a look soon.
@@ -102,6 +104,7 @@ func (e *Evaluator) Turn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	seen.By = e.by
 	for range boardTries {
 		b, err := e.cfg.Store.Board(ctx, seen.At.Add(-recurrenceSpan))
 		if err != nil {
@@ -161,6 +164,15 @@ func (e *Evaluator) report(ctx context.Context, err error) {
 
 // downAfter is how long looks must fail before nobody is to rely on the alerts: under load a single one may come too late.
 const downAfter = 30 * time.Second
+
+// PartRules reports whether a rule is about the parts of the replica that looks: what they are like in another one nobody else knows.
+func PartRules(id RuleID) bool {
+	switch id {
+	case RulePartDown, RuleFeedSilent, RuleCollectorLag:
+		return true
+	}
+	return false
+}
 
 // TrapRules reports whether a rule is about the configuration of the broker: while that cannot be read its alerts are not resolved.
 func TrapRules(id RuleID) bool { return id == RuleTrapCritical || id == RuleTrapWarning }

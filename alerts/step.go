@@ -13,6 +13,7 @@ type Observed struct {
 	At       lifecycle.Micros
 	DataAt   lifecycle.Micros // Optional; default At. All that it draws on is at least as new: replicas look at different times, and share what they read for a while.
 	LeasesAt lifecycle.Micros // Optional; default DataAt. Likewise, of what the rules about leases draw on.
+	By       string           // Optional. Tells who looks from the other replicas on the same store.
 	Findings []Finding
 	Unsure   func(RuleID) bool // Optional. Findings of these rules may be missing: their alerts are not resolved.
 }
@@ -54,7 +55,7 @@ func (n Notice) ID() string { return "alert." + strconv.FormatUint(n.Seq, 10) }
 // Step says how a look at the fleet changes the board. It is pure: the same look at the same board gives the same change, and a second time
 // none.
 func Step(b Board, seen Observed, rules Rules) Change {
-	s := step{board: b, now: seen.At, data: cmp.Or(seen.DataAt, seen.At), leases: cmp.Or(seen.LeasesAt, seen.DataAt, seen.At), rules: rules, change: Change{Expected: b.Version}}
+	s := step{board: b, by: seen.By, now: seen.At, data: cmp.Or(seen.DataAt, seen.At), leases: cmp.Or(seen.LeasesAt, seen.DataAt, seen.At), rules: rules, change: Change{Expected: b.Version}}
 	known := map[string]int{}
 	for i, a := range b.Alerts {
 		known[a.ID] = i
@@ -84,6 +85,7 @@ func Step(b Board, seen Observed, rules Rules) Change {
 // step gathers the change of one look.
 type step struct {
 	board  Board
+	by     string // As [Observed.By].
 	now    lifecycle.Micros
 	data   lifecycle.Micros // As [Observed.DataAt].
 	leases lifecycle.Micros // As [Observed.LeasesAt].
@@ -119,9 +121,11 @@ func (s *step) found(a Alert, f Finding, known bool) {
 // begin fires an alert whose finding lasts long enough, or notes since when it waits for that.
 func (s *step) begin(a *Alert, f Finding, rule Rule) {
 	if !a.PendingAt.Known() {
-		a.PendingAt, a.LastSeenAt = s.now, s.now
+		a.PendingAt, a.LastSeenAt, a.SeenBy = s.now, s.now, s.seesOwn(*a)
 		a.Since = 0
 		a.take(f, rule.Title)
+	} else if PartRules(a.Rule) {
+		s.seen(a)
 	}
 	since := a.PendingAt
 	if f.Since.Known() && f.Since < since {
@@ -134,23 +138,47 @@ func (s *step) begin(a *Alert, f Finding, rule Rule) {
 		a.Recurrence++
 	}
 	a.PendingAt, a.StartedAt, a.ResolvedAt, a.LastSeenAt, a.Acknowledged, a.Told = 0, s.now, 0, s.now, nil, false
+	a.SeenBy = s.seesOwn(*a)
 }
 
 // keep notes what an alert that fires says now, and tells receivers unless it is silenced.
 func (s *step) keep(a *Alert, f Finding, rule Rule) {
 	a.take(f, rule.Title)
-	if s.now >= a.LastSeenAt.Add(SeenEvery) {
-		a.LastSeenAt = s.now
-	}
+	s.seen(a)
 	if !a.Told && muting(s.board.Silences, *a, s.now) == nil {
 		a.Told = true
 		s.tell(*a, StateFiring)
 	}
 }
 
+// seen notes now and then that a finding is still there.
+func (s *step) seen(a *Alert) {
+	if s.now >= a.LastSeenAt.Add(SeenEvery) {
+		a.LastSeenAt, a.SeenBy = s.now, s.seesOwn(*a)
+	}
+}
+
+// seesOwn is who looks, where that is the one who can say whether the finding is there; empty where every replica can.
+func (s *step) seesOwn(a Alert) string {
+	if PartRules(a.Rule) {
+		return s.by
+	}
+	return ""
+}
+
+// ofAnother reports whether another replica has found an alert among its own parts lately.
+func (s *step) ofAnother(a Alert) bool {
+	return a.SeenBy != s.seesOwn(a) && s.now < a.LastSeenAt.Add(goneAfter)
+}
+
+// goneAfter is how long a replica has not noted that an alert about its parts is still so until it is taken for gone.
+const goneAfter = 3 * SeenEvery
+
 // missing resolves an alert whose finding is gone.
 func (s *step) missing(a Alert) {
 	switch {
+	case s.ofAnother(a):
+		return
 	case s.dataOf(a.Rule) <= max(a.PendingAt, a.StartedAt): // A newer look has found it.
 		return
 	case a.Active():
