@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,23 +20,18 @@ type Filter struct {
 // FilterParameters lists the names of the parameters of a filter.
 func FilterParameters() []string { return []string{"state", "rule", "severity", "agent"} }
 
-// ParseFilter reads a filter from parameters. The error is a *lifecycle.FilterError: a state, a severity or a rule of that name does not exist.
-func ParseFilter(v url.Values, rules Rules) (f Filter, err error) {
+// ParseFilter reads a filter from parameters. The error joins a *lifecycle.FilterError for each parameter that names a state, a severity or a rule that does
+// not exist, or too many agents.
+func ParseFilter(v url.Values, rules Rules) (Filter, error) {
 	known := make([]RuleID, len(rules))
 	for i, r := range rules {
 		known[i] = r.ID
 	}
-	if f.States, err = namesOf("state", v, States()); err != nil {
-		return f, err
-	}
-	if f.Severities, err = namesOf("severity", v, Severities()); err != nil {
-		return f, err
-	}
-	if f.Rules, err = namesOf("rule", v, known); err != nil {
-		return f, err
-	}
-	f.Agents, err = given(v, "agent"), lifecycle.CheckAlternatives("agent", v["agent"])
-	return f, err
+	states, wrongState := namesOf("state", v, States())
+	severities, wrongSeverity := namesOf("severity", v, Severities())
+	chosen, wrongRule := namesOf("rule", v, known)
+	f := Filter{States: states, Severities: severities, Rules: chosen, Agents: given(v, "agent")}
+	return f, errors.Join(wrongState, wrongSeverity, wrongRule, lifecycle.CheckAlternatives("agent", v["agent"]))
 }
 
 // namesOf reads a parameter whose values are known.

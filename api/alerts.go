@@ -115,12 +115,9 @@ func (a *API) listAlerts(ctx context.Context, in *AlertsQuery) (*reply[List[Aler
 	if _, err := a.board(); err != nil {
 		return nil, err
 	}
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	f, err := in.filter(a.cfg.Alerts.Rules())
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	f, wrongFilter := in.filter(a.cfg.Alerts.Rules())
+	if err := together(wrongFilter, wrongPage); err != nil {
 		return nil, err
 	}
 	found, err := a.cfg.Query.Alerts(ctx)
@@ -136,7 +133,7 @@ func alertPlace(a Alert) query.Cursor {
 	return query.Cursor{Key: fmt.Sprintf("%d %s", slices.Index(alerts.States(), alerts.State(a.State)), a.place)}
 }
 
-// filter is what the parameters select. The error is a *lifecycle.FilterError.
+// filter is what the parameters select. The error is that of [alerts.ParseFilter].
 func (q *AlertsQuery) filter(rules alerts.Rules) (alerts.Filter, error) {
 	return alerts.ParseFilter(url.Values{"state": q.State, "rule": q.Rule, "severity": q.Severity, "agent": q.Agent}, rules)
 }

@@ -85,16 +85,10 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 	if a.cfg.Audit == nil {
 		return nil, httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no audit.")
 	}
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	f, err := in.filter(l.base.Time())
-	if err != nil {
-		return nil, err
-	}
-	write, err := in.form()
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	f, wrongFilter := in.filter(l.base.Time())
+	write, wrongForm := in.form()
+	if err := together(wrongFilter, wrongForm, wrongPage); err != nil {
 		return nil, err
 	}
 	if write != nil && in.Limit == "" && in.Cursor == "" {
@@ -126,23 +120,17 @@ func (a *API) auditPage(ctx context.Context, f []decision.AuditFilter, l listReq
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil
 }
 
-func (q *AuditQuery) filter(now time.Time) (all []decision.AuditFilter, err error) {
-	var f decision.AuditFilter
+func (q *AuditQuery) filter(now time.Time) ([]decision.AuditFilter, error) {
+	var wrongOutcome error
 	for _, outcome := range q.Outcome {
 		if !slices.Contains([]string{"", decision.Allowed, decision.Denied}, outcome) {
-			return nil, httperr.Parameter("outcome", "must be allowed or denied")
+			wrongOutcome = httperr.Parameter("outcome", "must be allowed or denied")
 		}
 	}
-	if f.From, err = queryInstant("from", q.From, now); err != nil {
-		return nil, err
-	}
-	if f.To, err = queryInstant("to", q.To, now); err != nil {
-		return nil, err
-	}
-	if err = lifecycle.CheckSpan(f.From, f.To); err != nil {
-		return nil, err
-	}
-	return alternatives(f, q.Actor, q.Action, q.Outcome)
+	from, wrongFrom := queryInstant("from", q.From, now)
+	to, wrongTo := queryInstant("to", q.To, now)
+	all, tooMany := alternatives(decision.AuditFilter{From: from, To: to}, q.Actor, q.Action, q.Outcome)
+	return all, together(wrongOutcome, wrongFrom, wrongTo, lifecycle.CheckSpan(from, to), tooMany)
 }
 
 func (a *API) auditRows(records []decision.AuditRecord) []AuditRow {

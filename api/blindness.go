@@ -74,12 +74,9 @@ func (a *API) describeBlindness() {
 }
 
 func (a *API) listGaps(ctx context.Context, in *GapsQuery) (*reply[List[Gap]], error) {
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	span, err := lifecycle.ParseFilter(map[string][]string{"from": {in.From}, "to": {in.To}}, l.base.Time())
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	span, wrongSpan := lifecycle.ParseFilter(map[string][]string{"from": {in.From}, "to": {in.To}}, l.base.Time())
+	if err := together(wrongSpan, wrongPage); err != nil {
 		return nil, err
 	}
 	if !span.To.Known() {

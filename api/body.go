@@ -88,28 +88,6 @@ func decodeWhole(body []byte, into any) error {
 	return nil
 }
 
-// together is the problem of all that is wrong with the fields of a body; nil where nothing is. The code is that of the first. An error that names no field
-// stands alone.
-func together(errs ...error) error {
-	var all *httperr.Problem
-	for _, err := range errs {
-		var p *httperr.Problem
-		switch {
-		case err == nil:
-		case !errors.As(err, &p) || len(p.Errors) == 0:
-			return err
-		case all == nil:
-			all = p
-		default:
-			all = all.And(p)
-		}
-	}
-	if all == nil {
-		return nil
-	}
-	return all
-}
-
 // invalidField is the problem of one field of a body.
 func invalidField(name, detail string) error {
 	return httperr.New(httperr.InvalidBody, nil).WithDetail("%s: %s", name, detail).WithField("/body/"+httperr.Token(name), detail)

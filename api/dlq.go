@@ -61,12 +61,9 @@ func enumerateEntries(a *API, path string) {
 }
 
 func (a *API) listEntries(ctx context.Context, in *EntriesQuery) (*reply[List[Entry]], error) {
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := dlqtriage.ParseEntryFilter(l.values, l.base.Time())
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	filter, wrongFilter := dlqtriage.ParseEntryFilter(l.values, l.base.Time())
+	if err := together(wrongFilter, wrongPage); err != nil {
 		return nil, err
 	}
 	p := dlqtriage.EntryPageRequest{Limit: l.limit}

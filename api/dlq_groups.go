@@ -68,16 +68,10 @@ func (a *API) describeEntryGroups() {
 }
 
 func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply[EntryGroups], error) {
-	by, err := in.fields()
-	if err != nil {
-		return nil, err
-	}
-	l, err := a.wholeRequest(ctx, in.WholeQuery)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := dlqtriage.ParseEntryFilter(requestOf(ctx).URL.Query(), l.base.Time())
-	if err != nil {
+	by, wrongBy := in.fields()
+	l, wrongPage := a.wholeRequest(ctx, in.WholeQuery)
+	filter, wrongFilter := dlqtriage.ParseEntryFilter(requestOf(ctx).URL.Query(), l.base.Time())
+	if err := together(wrongBy, wrongFilter, wrongPage); err != nil {
 		return nil, err
 	}
 	found, more, err := a.cfg.Query.EntryGroups(ctx, filter, by)

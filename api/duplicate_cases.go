@@ -20,16 +20,14 @@ type CaseTasks struct {
 }
 
 func (a *API) listCases(ctx context.Context, in *TasksQuery) (*reply[CaseTasks], error) {
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := lifecycle.ParseFilter(l.values, l.base.Time())
-	if err != nil {
-		return nil, err
-	}
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	filter, wrongFilter := lifecycle.ParseFilter(l.values, l.base.Time())
+	var noLayer error
 	if len(filter.Layers) == 0 {
-		return nil, httperr.Parameter("layer", "name at least one of stream, idempotency, execution, unknown, conflict and semantic")
+		noLayer = httperr.Parameter("layer", "name at least one of stream, idempotency, execution, unknown, conflict and semantic")
+	}
+	if err := together(wrongFilter, noLayer, wrongPage); err != nil {
+		return nil, err
 	}
 	found, err := a.cfg.Query.Cases(ctx, filter, l.from.Page(l.limit))
 	if err != nil {

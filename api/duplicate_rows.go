@@ -111,12 +111,9 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 
 // tableRequest reads the query of a table by time: the list, and the beginnings of its buckets with the end of the last.
 func (a *API) tableRequest(ctx context.Context, q DuplicatesQuery) (listRequest, []lifecycle.Micros, error) {
-	l, err := a.wholeRequest(ctx, q.WholeQuery)
-	if err != nil {
-		return l, nil, err
-	}
-	bounds, err := q.bounds(l.base.Time())
-	return l, bounds, err
+	l, wrongPage := a.wholeRequest(ctx, q.WholeQuery)
+	bounds, wrongTable := q.bounds(l.base.Time())
+	return l, bounds, together(wrongTable, wrongPage)
 }
 
 // bounds reads the query: the beginnings of the buckets, and the end of the last.
@@ -125,11 +122,12 @@ func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
 	if period == "" {
 		period = duplicates.PeriodMonth
 	}
+	var wrongBucket error
 	if !period.Valid() {
-		return nil, httperr.Parameter("bucket", "must be month, day or hour")
+		wrongBucket = httperr.Parameter("bucket", "must be month, day or hour")
 	}
-	span, err := lifecycle.ParseFilter(map[string][]string{"from": {q.From}, "to": {q.To}}, now)
-	if err != nil {
+	span, wrongSpan := lifecycle.ParseFilter(map[string][]string{"from": {q.From}, "to": {q.To}}, now)
+	if err := together(wrongBucket, wrongSpan); err != nil {
 		return nil, err
 	}
 	to := now.UTC().Add(time.Microsecond)

@@ -189,11 +189,8 @@ func (a *API) describeFleet() {
 }
 
 func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFlightList], error) {
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	if err := together(in.check(), wrongPage); err != nil {
 		return nil, err
 	}
 	inFlight, err := a.cfg.Query.InFlight(ctx)

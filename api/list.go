@@ -123,18 +123,22 @@ func (a *API) listRequest(ctx context.Context, q PageQuery) (listRequest, error)
 	r := requestOf(ctx)
 	l := listRequest{now: a.now(), path: r.URL.EscapedPath(), values: r.URL.Query()}
 	l.base, l.binding = l.now, query.Binding(l.path, l.values)
-	var err error
-	if l.limit, err = q.Limit.rows(); err != nil {
-		return l, err
-	}
+	var wrongLimit, wrongCursor error
+	l.limit, wrongLimit = q.Limit.rows()
 	if q.Cursor != "" {
 		c, err := query.DecodeCursor(q.Cursor, l.binding)
 		if err != nil {
-			return l, httperr.New(httperr.InvalidCursor, err).WithField(httperr.QueryPointer("cursor"), "Not a cursor of this list.")
+			wrongCursor = notOfThisList(err)
+		} else {
+			l.from, l.base = &c, c.Now
 		}
-		l.from, l.base = &c, c.Now
 	}
-	return l, nil
+	return l, together(wrongLimit, wrongCursor)
+}
+
+// notOfThisList is the problem of a cursor that cannot be used.
+func notOfThisList(err error) *httperr.Problem {
+	return httperr.New(httperr.InvalidCursor, err).WithField(httperr.QueryPointer("cursor"), "Not a cursor of this list.")
 }
 
 // cursor writes the place c for this list; nil gives none.

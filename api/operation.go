@@ -151,23 +151,18 @@ func checkQuery(op *huma.Operation, raw string) error {
 	if err != nil {
 		return httperr.New(httperr.BadRequest, err).WithDetail("The query string is not well-formed.")
 	}
-	var problem *httperr.Problem
+	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		param := queryParameter(op, name)
 		switch {
-		case param == nil && problem == nil:
-			problem = httperr.New(httperr.UnknownParameter, nil).WithDetail("%s: this call has no such parameter", name)
-			fallthrough
 		case param == nil:
-			problem.WithField(httperr.QueryPointer(name), "this call has no such parameter")
+			const detail = "this call has no such parameter"
+			wrong = append(wrong, httperr.New(httperr.UnknownParameter, nil).WithDetail("%s: %s", name, detail).WithField(httperr.QueryPointer(name), detail))
 		case len(query[name]) > 1 && param.Schema.Type != huma.TypeArray:
-			return httperr.Parameter(name, "is given more than once; give it once")
+			wrong = append(wrong, httperr.Parameter(name, "is given more than once; give it once"))
 		}
 	}
-	if problem == nil {
-		return nil
-	}
-	return problem
+	return together(wrong...)
 }
 
 func queryParameter(op *huma.Operation, name string) *huma.Param {

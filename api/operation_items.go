@@ -34,17 +34,18 @@ func (a *API) listOperationItems(ctx context.Context, in *OperationItemsQuery) (
 	if err != nil {
 		return nil, err
 	}
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
 	q := dlqtriage.ItemQuery{Status: dlqtriage.ItemStatus(in.Status), Limit: l.limit}
+	var wrongStatus error
 	if in.Status != "" && !slices.Contains(dlqtriage.ItemStatuses(), q.Status) {
-		return nil, httperr.Parameter("status", fmt.Sprintf("%q is none of %q", in.Status, dlqtriage.ItemStatuses()))
+		wrongStatus = httperr.Parameter("status", fmt.Sprintf("%q is none of %q", in.Status, dlqtriage.ItemStatuses()))
+	}
+	if err := together(wrongStatus, wrongPage); err != nil {
+		return nil, err
 	}
 	if l.from != nil {
 		if q.From, err = dlqtriage.ParseItemPlace(l.from.Key); err != nil {
-			return nil, httperr.New(httperr.InvalidCursor, err).WithField(httperr.QueryPointer("cursor"), "Not a cursor of this list.")
+			return nil, notOfThisList(err)
 		}
 	}
 	found, err := service.Items(ctx, in.ID, q)

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -183,11 +182,11 @@ func (c EntryChoice) readTimes(f *dlqtriage.EntryFilter) error {
 
 // wrongSelection is the problem of a filter in a body; any other error stays as it is.
 func wrongSelection(err error) error {
-	var wrong *lifecycle.FilterError
-	if !errors.As(err, &wrong) {
-		return err
+	var wrong []error
+	for _, w := range lifecycle.FilterErrors(err) {
+		wrong = append(wrong, httperr.New(httperr.InvalidBody, w).WithDetail("%s", w.Error()).WithField("/body/selector/filter/"+httperr.Token(w.Parameter), w.Detail))
 	}
-	return httperr.New(httperr.InvalidBody, wrong).WithDetail("%s", wrong.Error()).WithField("/body/selector/filter/"+httperr.Token(wrong.Parameter), wrong.Detail)
+	return cmp.Or(together(wrong...), err)
 }
 
 func (a *API) getOperation(ctx context.Context, in *OperationInput) (*reply[Operation], error) {

@@ -147,12 +147,9 @@ func enumerateTasks(a *API, path string) {
 }
 
 func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRow]], error) {
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := lifecycle.ParseFilter(l.values, l.base.Time())
-	if err != nil {
+	l, wrongPage := a.listRequest(ctx, in.PageQuery)
+	filter, wrongFilter := lifecycle.ParseFilter(l.values, l.base.Time())
+	if err := together(wrongFilter, wrongPage); err != nil {
 		return nil, err
 	}
 	found, err := a.cfg.Query.Tasks(ctx, filter, l.from.Page(l.limit))

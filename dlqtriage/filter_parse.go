@@ -1,6 +1,7 @@
 package dlqtriage
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,45 +20,34 @@ func FilterParameters() []string {
 }
 
 // ParseEntryFilter reads a filter from query parameters; others are ignored. Repeated parameters are alternatives; q is the grammar of the
-// search box with the fields of entries ([EntryGrammar]). Relative times are counted back from now. The error is a *lifecycle.FilterError.
+// search box with the fields of entries ([EntryGrammar]). Relative times are counted back from now. The error joins a *lifecycle.FilterError for
+// everything that is wrong ([lifecycle.FilterErrors]); the filter has the rest.
 func ParseEntryFilter(v url.Values, now time.Time) (EntryFilter, error) {
 	var f EntryFilter
+	var wrong []error
 	for _, q := range v["q"] {
 		terms, err := EntryGrammar().Split(q)
-		if err != nil {
-			return EntryFilter{}, err
-		}
+		wrong = append(wrong, err)
 		for _, t := range terms {
-			if err := f.term(t, now); err != nil {
-				return EntryFilter{}, err
-			}
+			wrong = append(wrong, f.term(t, now))
 		}
 	}
 	for _, field := range filterFields {
 		for _, value := range v[field.grammar.Name] {
-			if err := f.term(lifecycle.QueryTerm{Field: field.grammar.Name, Value: value}, now); err != nil {
-				return EntryFilter{}, err
-			}
+			wrong = append(wrong, f.term(lifecycle.QueryTerm{Field: field.grammar.Name, Value: value}, now))
 		}
 	}
 	f.normalize()
-	if err := f.check(); err != nil {
-		return EntryFilter{}, err
-	}
-	return f, nil
+	return f, errors.Join(append(wrong, f.check())...)
 }
 
 // check errors when the filter asks for too much.
 func (f EntryFilter) check() error {
-	if err := lifecycle.CheckWords(slices.Concat(f.Words, f.Not.Words)); err != nil {
-		return err
-	}
+	wrong := []error{lifecycle.CheckWords(slices.Concat(f.Words, f.Not.Words))}
 	for _, field := range filterFields {
-		if err := lifecycle.CheckAlternatives(field.grammar.Name, slices.Concat(field.get(f), field.not(f))); err != nil {
-			return err
-		}
+		wrong = append(wrong, lifecycle.CheckAlternatives(field.grammar.Name, slices.Concat(field.get(f), field.not(f))))
 	}
-	return lifecycle.CheckSpan(f.From, f.To)
+	return errors.Join(append(wrong, lifecycle.CheckSpan(f.From, f.To))...)
 }
 
 func (f *EntryFilter) term(t lifecycle.QueryTerm, now time.Time) error {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -71,33 +72,46 @@ type FilterError struct {
 // Error implements error.
 func (e *FilterError) Error() string { return e.Parameter + ": " + e.Detail }
 
+// FilterErrors are all the *[FilterError]s that an error joins, the first of each parameter.
+func FilterErrors(err error) (all []*FilterError) {
+	var joined interface{ Unwrap() []error }
+	var one *FilterError
+	switch {
+	case errors.As(err, &joined):
+		for _, part := range joined.Unwrap() {
+			for _, wrong := range FilterErrors(part) {
+				if !slices.ContainsFunc(all, func(named *FilterError) bool { return named.Parameter == wrong.Parameter }) {
+					all = append(all, wrong)
+				}
+			}
+		}
+	case errors.As(err, &one):
+		return []*FilterError{one}
+	}
+	return all
+}
+
 // ParseFilter reads a filter from query parameters; others are ignored. Repeated parameters are alternatives; q is the search
-// box's grammar ([ParseQuery]). Relative times (1h, 7d, …) are counted back from now. The error is a *FilterError.
+// box's grammar ([ParseQuery]). Relative times (1h, 7d, …) are counted back from now. The error joins a *FilterError for everything that
+// is wrong ([FilterErrors]); the filter has the rest.
 func ParseFilter(v url.Values, now time.Time) (Filter, error) {
 	var f Filter
+	var wrong []error
 	for _, q := range v["q"] {
-		if err := f.parseQuery(q, now); err != nil {
-			return Filter{}, err
-		}
+		wrong = append(wrong, f.parseQuery(q, now))
 	}
 	for _, field := range filterFields {
 		for _, value := range v[field.Name] {
-			if !field.parameter() || field.Name == "q" {
-				continue // Read above.
-			}
-			if err := f.set(QueryTerm{Field: field.Name, Value: value}, now); err != nil {
-				return Filter{}, err
+			if field.parameter() && field.Name != "q" { // Read above.
+				wrong = append(wrong, f.set(QueryTerm{Field: field.Name, Value: value}, now))
 			}
 		}
 	}
 	f.normalize()
-	if err := f.check(); err != nil {
-		return Filter{}, err
-	}
-	return f, nil
+	return f, errors.Join(append(wrong, f.check())...)
 }
 
-// ParseQuery reads the grammar of the search box ([TaskGrammar]). The error is a *FilterError.
+// ParseQuery reads the grammar of the search box ([TaskGrammar]). The error is that of [ParseFilter].
 func ParseQuery(q string, now time.Time) (Filter, error) {
 	return ParseFilter(url.Values{"q": {q}}, now)
 }
@@ -107,20 +121,18 @@ func (f *Filter) parseQuery(q string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	var wrong []error
 	for _, t := range terms {
 		switch {
 		case t.Field != "":
-			err = f.set(t, now)
+			wrong = append(wrong, f.set(t, now))
 		case t.Not:
 			f.Not.Words = append(f.Not.Words, t.Value)
 		default:
 			f.Words = append(f.Words, t.Value)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func (f *Filter) set(t QueryTerm, now time.Time) error {

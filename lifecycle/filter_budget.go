@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -48,15 +49,11 @@ func checkTexts(field string, values []string) error {
 
 // check errors when the filter asks for too much.
 func (f Filter) check() error {
-	if err := CheckWords(slices.Concat(f.Words, f.Not.Words)); err != nil {
-		return err
-	}
+	wrong := []error{CheckWords(slices.Concat(f.Words, f.Not.Words))}
 	for _, field := range filterFields {
-		if err := CheckAlternatives(field.Name, slices.Concat(field.written(f), field.terms(f))); err != nil {
-			return err
-		}
+		wrong = append(wrong, CheckAlternatives(field.Name, slices.Concat(field.written(f), field.terms(f))))
 	}
-	return CheckSpan(f.From, f.To)
+	return errors.Join(append(wrong, CheckSpan(f.From, f.To))...)
 }
 
 // Scans reports whether no index finds what the filter asks for, so that row after row is looked at.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,18 @@ func TestBadFiltersNameTheirParameter(t *testing.T) {
 		if !errors.As(err, &wrong) || wrong.Parameter != parameter {
 			t.Errorf("ParseFilter(%s) = %v, want an error about %s", query, err, parameter)
 		}
+	}
+}
+
+func TestABadFilterNamesEachWrongParameterOnce(t *testing.T) {
+	t.Parallel()
+	_, err := ParseFilter(url.Values{"state": {"lost", "gone", "failed"}, "q": {"attempt:many cost:-1 agent:cto"}, "from": {"soon"}, "to": {"late"}, "sort": {"size"}}, noon)
+	var got []string
+	for _, wrong := range FilterErrors(err) {
+		got = append(got, wrong.Parameter)
+	}
+	if want := []string{"attempt", "cost", "state", "from", "to", "sort"}; !slices.Equal(got, want) {
+		t.Errorf("named %q, want %q", got, want)
 	}
 }
 

@@ -95,7 +95,7 @@ func HistoryRanges() []HistoryRange {
 }
 
 // ParseHistory reads a span: from and to, as in a filter, or one of [HistoryRanges] by its key; the last 24 hours where nothing is asked for. The error
-// is a *lifecycle.FilterError.
+// joins *lifecycle.FilterErrors.
 func ParseHistory(key, from, to string, now lifecycle.Micros) (HistorySpan, error) {
 	if from == "" && to == "" {
 		for _, r := range HistoryRanges() {

@@ -15,7 +15,7 @@ type alertQuery struct {
 	values url.Values
 }
 
-// readAlerts reads the address. The error is a *lifecycle.FilterError.
+// readAlerts reads the address. The error is that of [alerts.ParseFilter].
 func (w *Web) readAlerts(v url.Values) (q alertQuery, err error) {
 	q.values = url.Values{}
 	for _, name := range alerts.FilterParameters() {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/decision"
-	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -31,12 +31,9 @@ func (w *Web) audit(c *gin.Context) error {
 		return err
 	}
 	asked := auditValues(c)
-	after, err := auditPlace(c.Query("cursor"), asked)
-	if err != nil {
-		return err
-	}
-	f, err := auditFilter(asked, w.cfg.Now())
-	if err != nil {
+	after, wrongCursor := auditPlace(c.Query("cursor"), asked)
+	f, wrongFilter := auditFilter(asked, w.cfg.Now())
+	if err := errors.Join(wrongFilter, wrongCursor); err != nil {
 		return err
 	}
 	var records []decision.AuditRecord
@@ -101,20 +98,16 @@ func auditValues(c *gin.Context) url.Values {
 	return v
 }
 
-// auditFilter reads what was asked for.
-func auditFilter(asked url.Values, now time.Time) (f decision.AuditFilter, err error) {
-	f = decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
+// auditFilter reads what was asked for. The error joins a *lifecycle.FilterError for everything that is wrong.
+func auditFilter(asked url.Values, now time.Time) (decision.AuditFilter, error) {
+	f := decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
+	var wrongOutcome error
 	if !slices.Contains([]string{"", decision.Allowed, decision.Denied}, f.Outcome) {
-		return f, httperr.Parameter("outcome", "must be allowed or denied")
+		wrongOutcome = &lifecycle.FilterError{Parameter: "outcome", Detail: "must be allowed or denied"}
 	}
-	for name, at := range map[string]*lifecycle.Micros{"from": &f.From, "to": &f.To} {
-		if text := asked.Get(name); text != "" {
-			if *at, err = lifecycle.ParseInstant(text, now); err != nil {
-				return f, httperr.Parameter(name, err.Error())
-			}
-		}
-	}
-	return f, lifecycle.CheckSpan(f.From, f.To)
+	span, wrongSpan := lifecycle.ParseFilter(url.Values{"from": asked["from"], "to": asked["to"]}, now)
+	f.From, f.To = span.From, span.To
+	return f, errors.Join(wrongOutcome, wrongSpan)
 }
 
 // fixedSpan is what was asked for with times that do not move, for a link that others open later.
@@ -129,12 +122,9 @@ func fixedSpan(asked url.Values, f decision.AuditFilter) url.Values {
 }
 
 func auditPlace(cursor string, asked url.Values) (*decision.AuditCursor, error) {
-	if cursor == "" {
-		return nil, nil
-	}
-	at, err := query.DecodeCursor(cursor, query.Binding("/audit", asked))
-	if err != nil {
-		return nil, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
+	at, err := readCursor(cursor, query.Binding("/audit", asked))
+	if at == nil {
+		return nil, err
 	}
 	return &decision.AuditCursor{At: at.At, ID: at.Key}, nil
 }

@@ -45,7 +45,7 @@ type entryQuery struct {
 	now    lifecycle.Micros
 }
 
-// readEntries reads the address. The error is a *lifecycle.FilterError.
+// readEntries reads the address. The error joins a *lifecycle.FilterError for everything that is wrong.
 func readEntries(v url.Values, now time.Time) (entryQuery, error) {
 	q := entryQuery{values: url.Values{}, place: v.Get("cursor"), chosen: v.Get("entry"), now: lifecycle.MicrosOf(now)}
 	for _, name := range append(dlqtriage.FilterParameters(), "by") {
@@ -58,16 +58,13 @@ func readEntries(v url.Values, now time.Time) (entryQuery, error) {
 			}
 		}
 	}
-	if q.place != "" {
-		c, err := query.DecodeCursor(q.place, query.Binding("/dlq", q.values))
-		if err != nil {
-			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
-		}
-		q.from, q.now = &c, c.Now
+	from, wrongCursor := readCursor(q.place, query.Binding("/dlq", q.values))
+	if from != nil {
+		q.from, q.now = from, from.Now
 	}
-	var err error
-	q.filter, err = dlqtriage.ParseEntryFilter(q.values, q.now.Time())
-	return q, err
+	filter, wrongFilter := dlqtriage.ParseEntryFilter(q.values, q.now.Time())
+	q.filter = filter
+	return q, errors.Join(wrongFilter, wrongCursor)
 }
 
 // at is the address of the page that begins at a place of the list; empty where there is none.
@@ -140,9 +137,8 @@ func (w *Web) deadLetters(c *gin.Context) error {
 		Action: "/dlq", What: "Messages that died", Query: strings.Join(q.values["q"], " "), Example: "Text of a reason, an id, or agent:marketing", Keep: q.params("q"),
 		Grammar: dlqtriage.EntryGrammar(), Suggestions: fieldSuggestions(dlqtriage.EntryGrammar()),
 	}
-	var wrong *lifecycle.FilterError
-	if errors.As(err, &wrong) {
-		p.Search.Problem, p.Empty = problemWords(wrong), unreadable(openDead)
+	if wrong := problemWords(err); wrong != "" {
+		p.Search.Problem, p.Empty = wrong, unreadable(openDead)
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.DeadLetters(p))
 	}

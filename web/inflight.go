@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
-	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -86,15 +86,16 @@ func leasePart(q url.Values) (only views.LeaseKind, from int, err error) {
 	if only = views.LeaseKind(q.Get("kind")); only == "" {
 		return "", 0, nil
 	}
+	var wrongKind, wrongFrom error
 	if !slices.Contains(views.LeaseKinds(), only) {
-		return "", 0, httperr.Parameter("kind", "must be a stale kind, not_read, handed_back or healthy")
+		wrongKind = &lifecycle.FilterError{Parameter: "kind", Detail: "must be a stale kind, not_read, handed_back or healthy"}
 	}
 	if text := q.Get("from"); text != "" {
 		if from, err = strconv.Atoi(text); err != nil || from < 0 {
-			return "", 0, httperr.Parameter("from", "must be a number of rows")
+			wrongFrom = &lifecycle.FilterError{Parameter: "from", Detail: "must be a number of rows"}
 		}
 	}
-	return only, from, nil
+	return only, from, errors.Join(wrongKind, wrongFrom)
 }
 
 // leaseGroup is a part of the leases of one group, with the way to the others.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -24,7 +25,7 @@ type listQuery struct {
 // rowsPerPage is the length of a list.
 const rowsPerPage = 50
 
-// readList reads the address of a list. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
+// readList reads the address of a list. The error joins a *lifecycle.FilterError for everything that is wrong; the query is usable for the forms even then.
 func readList(path string, v url.Values, zone *time.Location, now time.Time) (listQuery, error) {
 	q := listQuery{path: path, values: url.Values{}, now: lifecycle.MicrosOf(now)}
 	for _, name := range lifecycle.FilterParameters() {
@@ -45,16 +46,25 @@ func readList(path string, v url.Values, zone *time.Location, now time.Time) (li
 	if len(q.values["sort"]) > 1 {
 		q.values["sort"] = q.values["sort"][:1]
 	}
-	if text := v.Get("cursor"); text != "" {
-		cursor, err := query.DecodeCursor(text, q.binding(q.values))
-		if err != nil {
-			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
-		}
-		q.from, q.now = &cursor, cursor.Now // Relative times count from the first page on every page.
+	from, wrongCursor := readCursor(v.Get("cursor"), q.binding(q.values))
+	if from != nil {
+		q.from, q.now = from, from.Now // Relative times count from the first page on every page.
 	}
-	var err error
-	q.filter, err = lifecycle.ParseFilter(absolute, q.now.Time())
-	return q, err
+	filter, wrongFilter := lifecycle.ParseFilter(absolute, q.now.Time())
+	q.filter = filter
+	return q, errors.Join(wrongFilter, wrongCursor)
+}
+
+// readCursor reads where a page of a list begins; nil at the beginning. The error is a *lifecycle.FilterError.
+func readCursor(text, binding string) (*query.Cursor, error) {
+	if text == "" {
+		return nil, nil
+	}
+	c, err := query.DecodeCursor(text, binding)
+	if err != nil {
+		return nil, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
+	}
+	return &c, nil
 }
 
 // binding names the list with the given parameters, for cursors.

@@ -44,11 +44,11 @@ func (w *Web) operations(c *gin.Context) error {
 	binding := query.Binding("/operations", nil)
 	p := views.OperationsPage{Links: links(c, "/operations", "/api/v1/operations", nil)}
 	var before *decision.ActionPlace
-	if text := c.Query("cursor"); text != "" {
-		at, err := query.DecodeCursor(text, binding)
-		if err != nil {
-			return &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
-		}
+	at, err := readCursor(c.Query("cursor"), binding)
+	if err != nil {
+		return err
+	}
+	if at != nil {
 		before, p.First = &decision.ActionPlace{CreatedAt: at.At, ID: at.Key}, "/operations"
 	}
 	found, err := service.List(ctx, before, rowsPerPage+1)

@@ -96,6 +96,31 @@ func TestPagesThatAreNotThere(t *testing.T) {
 	wants{"#problem": `state: "lost" is not a state.`, "#q[aria-invalid]": ""}.check(t, s.get(t, "/tasks?state=lost", 400))
 }
 
+func TestAPageNamesEverythingThatIsWrongInItsAddress(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	for path, wrong := range map[string]string{
+		"/tasks?state=lost&from=soon&cursor=x":        "state from cursor",
+		"/dlq?status=x&kind=y&cursor=z":               "status kind cursor",
+		"/alerts?severity=bad&state=worse":            "severity state",
+		"/statistics?from=soon&to=late":               "from to",
+		"/audit?outcome=x&from=soon&to=late&cursor=y": "outcome from to cursor",
+		"/in-flight?kind=nothing&from=-1":             "kind from",
+		"/search?q=state:lost+attempt:x":              "state attempt",
+	} {
+		status := 400
+		if strings.HasPrefix(path, "/search") { // What has a place in words is found all the same.
+			status = 200
+		}
+		page := text(s.get(t, path, status).Find("#problem, main .empty"))
+		for _, name := range strings.Fields(wrong) {
+			if !strings.Contains(page, name+": ") {
+				t.Errorf("%s: does not say what is wrong with %s: %s", path, name, page)
+			}
+		}
+	}
+}
+
 func TestListsGoOnAndBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)

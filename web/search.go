@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,11 +27,7 @@ func (w *Web) search(c *gin.Context) error {
 	p := views.SearchPage{Query: text, Groups: nearestFirst(text,
 		views.FoundGroup{Name: "Pages", Found: pagesNamed(navigation(snap, w.cfg.Operations != nil), text)}, views.FoundGroup{Name: "Agents", Found: agentsNamed(snap, text)})}
 	tasks, err := w.tasksFound(ctx, text)
-	var wrong *lifecycle.FilterError
-	if errors.As(err, &wrong) {
-		p.Problem, err = problemWords(wrong), nil
-	}
-	if err != nil {
+	if p.Problem = problemWords(err); p.Problem == "" && err != nil {
 		return err
 	}
 	p.Groups = append(p.Groups, views.FoundGroup{Name: "Tasks", Found: tasks})

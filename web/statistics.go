@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/url"
 	"time"
 
@@ -28,7 +27,7 @@ type statisticsQuery struct {
 }
 
 // readStatistics reads the address. Where it names no span it is the last day, or the last hour while all messages are younger: in steps of an hour they
-// would be one step. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
+// would be one step. The error joins *lifecycle.FilterErrors; the query is usable for the forms even then.
 func (w *Web) readStatistics(c *gin.Context, firstSeen lifecycle.Micros) (q statisticsQuery, err error) {
 	q = statisticsQuery{key: c.Query("range"), from: c.Query("from"), to: c.Query("to"), agent: c.Query("agent"), typ: c.Query("type"), zone: preferencesOf(c).zone, now: w.now()}
 	from, to := zoned([]string{q.from}, q.zone)[0], zoned([]string{q.to}, q.zone)[0]
@@ -75,11 +74,7 @@ func (w *Web) statistics(c *gin.Context) error {
 	p := w.statisticsForm(c, q, snap)
 	f := frame{title: "Statistics", section: "statistics", search: true, snapshot: snap, ownGaps: true, every: 5 * time.Second, banners: w.counting()}
 	if wrong != nil {
-		var filter *lifecycle.FilterError
-		if !errors.As(wrong, &filter) {
-			return wrong
-		}
-		p.Wrong, f.status = filter.Error(), 400
+		p.Wrong, f.status = problemWords(wrong), 400
 		return w.render(c, f, views.Statistics(p))
 	}
 	h, err := w.cfg.Query.History(ctx, q.span, q.agent)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -37,9 +36,8 @@ func (w *Web) list(c *gin.Context, lp listPage) error {
 	q, err := readList(lp.path, c.Request.URL.Query(), r.zone, w.cfg.Now())
 	p := w.listProps(c, lp, q, snap, r)
 	f := frame{title: lp.heading, section: lp.section, snapshot: snap}
-	var wrong *lifecycle.FilterError
-	if errors.As(err, &wrong) {
-		p.Search.Problem = problemWords(wrong)
+	if wrong := problemWords(err); wrong != "" {
+		p.Search.Problem = wrong
 		p.Empty = unreadable(lp.path)
 		p.States = uncounted(q.stateTabs(query.StateCounts{}, lp.states))
 		f.status = http.StatusBadRequest

@@ -73,10 +73,15 @@ func understood(path string, g lifecycle.Grammar, v url.Values, deadLetters bool
 	return out
 }
 
-// problemWords says what is wrong with a query.
-func problemWords(wrong *lifecycle.FilterError) string {
-	if wrong.Parameter == "q" {
-		return "The search " + wrong.Detail + "."
+// problemWords says everything that is wrong with a query; empty where an error is about something else.
+func problemWords(err error) string {
+	var said []string
+	for _, wrong := range lifecycle.FilterErrors(err) {
+		if wrong.Parameter == "q" {
+			said = append(said, "The search "+wrong.Detail+".")
+		} else {
+			said = append(said, wrong.Error()+".")
+		}
 	}
-	return wrong.Error() + "."
+	return strings.Join(said, " ")
 }

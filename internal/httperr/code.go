@@ -64,8 +64,8 @@ type Entry struct {
 func Table() []Entry {
 	return []Entry{
 		{BadRequest, http.StatusBadRequest, "Bad request", "Fleetglass cannot read the request.", false},
-		{InvalidParameter, http.StatusBadRequest, "Invalid parameter", "A parameter has a value that this call does not take; errors names it.", false},
-		{UnknownParameter, http.StatusBadRequest, "Unknown parameter", "This call has no such query parameter; errors names it, and /api/docs lists those that there are.", false},
+		{InvalidParameter, http.StatusBadRequest, "Invalid parameter", "Parameters have values that this call does not take; errors names each.", false},
+		{UnknownParameter, http.StatusBadRequest, "Unknown parameter", "This call has no such query parameters; errors names each, and /api/docs lists those that there are.", false},
 		{InvalidCursor, http.StatusBadRequest, "Invalid cursor",
 			"The cursor is damaged, or belongs to another filter or order. Start again without a cursor.", false},
 		{InvalidBody, http.StatusBadRequest, "Invalid body", "The body does not have the form that this call takes; /api/docs shows it.", false},

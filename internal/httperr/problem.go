@@ -143,9 +143,7 @@ func From(err error) *Problem {
 	case errors.As(err, &problem):
 		return problem
 	case errors.As(err, &filter):
-		p := Parameter(filter.Parameter, filter.Detail)
-		p.cause = err
-		return p
+		return fromFilter(err)
 	case errors.As(err, &tooLarge):
 		return New(BodyTooLarge, err).WithDetail("The body is larger than the %d bytes that are accepted.", tooLarge.Limit)
 	case errors.As(err, &denied):
@@ -166,6 +164,17 @@ func From(err error) *Problem {
 		return New(ClientClosed, err)
 	}
 	return New(Internal, err)
+}
+
+// fromFilter is the problem of all parameters that an error says to be wrong.
+func fromFilter(err error) *Problem {
+	p := New(InvalidParameter, err)
+	var details []string
+	for _, wrong := range lifecycle.FilterErrors(err) {
+		p.WithField(QueryPointer(wrong.Parameter), wrong.Detail)
+		details = append(details, wrong.Error())
+	}
+	return p.WithDetail("%s", strings.Join(details, ". "))
 }
 
 // fromDenied is the problem of a refusal of the authorizer.
