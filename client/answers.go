@@ -142,6 +142,8 @@ type Operation struct {
 		Done     int64 `json:"done"`
 		Failed   int64 `json:"failed"`
 	} `json:"counts"`
+	Counting bool `json:"counting"` // Entries may have been acted on that Counts does not have yet.
+
 	Items []struct {
 		EntryID string     `json:"entry_id"`
 		Status  string     `json:"status"`

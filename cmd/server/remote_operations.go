@@ -104,11 +104,19 @@ func (c operationsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		for _, o := range p.Data {
 			n := o.Counts
 			rows = append(rows, []string{
-				o.ID, o.Action, o.Status, ago(&o.CreatedAt, p.AsOf), o.Actor, fmt.Sprint(n.Selected), fmt.Sprint(n.Done), fmt.Sprint(n.Blocked), fmt.Sprint(n.Failed), o.Reason,
+				o.ID, o.Action, statusOf(o), ago(&o.CreatedAt, p.AsOf), o.Actor, fmt.Sprint(n.Selected), fmt.Sprint(n.Done), fmt.Sprint(n.Blocked), fmt.Sprint(n.Failed), o.Reason,
 			})
 		}
 		return rows
 	})
+}
+
+// statusOf is the status of an operation, and whether its counts lack what was acted on just now.
+func statusOf(o client.Operation) string {
+	if o.Counting {
+		return o.Status + ", counting"
+	}
+	return o.Status
 }
 
 type cancelCmd struct {
@@ -135,7 +143,7 @@ func (c cancelCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		return fmt.Errorf("nothing was cancelled: operation %s had ended already (%s). What it did can be taken back with fleetglass undo", o.ID, o.Status)
 	}
 	return show(ctx, c.remote, l, t, "/operations/"+url.PathEscape(c.ID), nil, func(o client.Operation) [][]string {
-		return [][]string{{"operation", o.ID}, {"status", o.Status}}
+		return [][]string{{"operation", o.ID}, {"status", statusOf(o)}}
 	})
 }
 
@@ -168,13 +176,13 @@ func (c undoCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 			if c.DryRun {
 				done, n = "can be taken back", o.Counts.Eligible
 			}
-			return [][]string{{"operation", o.ID}, {"status", o.Status}, {done, fmt.Sprint(n)}, {"blocked", fmt.Sprint(o.Counts.Blocked)}, {"failed", fmt.Sprint(o.Counts.Failed)}}
+			return [][]string{{"operation", o.ID}, {"status", statusOf(o)}, {done, fmt.Sprint(n)}, {"blocked", fmt.Sprint(o.Counts.Blocked)}, {"failed", fmt.Sprint(o.Counts.Failed)}}
 		})
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("the undo was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
-	case o.Ended() && o.Counts.Done+o.Counts.Eligible == 0:
+	case o.Ended() && !o.Counting && o.Counts.Done+o.Counts.Eligible == 0:
 		return fmt.Errorf("nothing of operation %s can be taken back; the page of operation %s says why", c.ID, o.ID)
 	}
 	return nil

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,5 +58,33 @@ func TestAPersonUndoesAnOperationAtATerminal(t *testing.T) {
 	}
 	if code, text := r.command("undo", "op-none", "--reason", "no such one"); code != 1 || !strings.Contains(text, "There is no operation") {
 		t.Errorf("undoing none: exit code %d:\n%s", code, text)
+	}
+}
+
+// Counts that lack what was acted on just now say so, also of an operation that was cancelled meanwhile.
+func TestATerminalSaysThatAnOperationIsStillBeingCounted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ status, counting, want, not string }{
+		{"running", "true", "running, counting", ""},
+		{"cancelled", "true", "cancelled, counting", "nothing of operation"},
+		{"cancelled", "false", "cancelled", "counting"},
+	} {
+		operation := `{"id":"op-1","action":"discard","status":"` + tt.status + `","counting":` + tt.counting + `,"created_at":"2026-01-02T03:04:05Z","counts":{"selected":900}}`
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			answer := operation
+			if r.Method == http.MethodGet && r.URL.Path == "/api/v1/operations" {
+				answer = `{"data":[` + operation + `],"page":{"next":null},"as_of":"2026-01-02T03:04:06Z","gaps":[]}`
+			}
+			_, _ = io.WriteString(w, answer)
+		}))
+		for _, command := range [][]string{{"operations"}, {"undo", "op-0", "--reason", "the wrong filter", "--wait", "0s"}} {
+			var out strings.Builder
+			run(t.Context(), append(command, "--server", server.URL), vars(), &out, &out)
+			if !strings.Contains(out.String(), tt.want) || tt.not != "" && strings.Contains(out.String(), tt.not) {
+				t.Errorf("%s of one that is %s, counting %s: want %q and not %q:\n%s", command[0], tt.status, tt.counting, tt.want, tt.not, &out)
+			}
+		}
+		server.Close()
 	}
 }
