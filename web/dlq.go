@@ -185,6 +185,9 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 	return err
 }
 
+// whole reports whether a page shows all that the list has. Its rows are the count then: one that was made at another moment would contradict them.
+func (q entryQuery) whole(p *views.DeadLettersPage) bool { return q.from == nil && p.Pager.Older == "" }
+
 func (w *Web) emptyDead(ctx context.Context, q entryQuery, snap *query.FleetSnapshot) (views.EmptyState, error) {
 	if q.onlyOpen() {
 		return w.noneOpen(ctx, snap)
@@ -251,7 +254,17 @@ func (w *Web) fillStatuses(ctx context.Context, p *views.DeadLettersPage, q entr
 	counts, all := map[string]int64{}, int64(0)
 	for _, g := range groups {
 		counts[g.Values[0]] += g.Count
-		all += g.Count
+	}
+	if q.whole(p) {
+		maps.DeleteFunc(counts, func(s string, _ int64) bool {
+			return len(q.filter.Statuses) == 0 || slices.Contains(q.filter.Statuses, dlqtriage.Status(s))
+		})
+		for _, row := range p.Rows {
+			counts[string(row.Status)]++
+		}
+	}
+	for _, n := range counts {
+		all += n
 	}
 	p.Statuses = []views.Tab{{Href: q.with("status"), Label: "All", Count: views.Count(all), Current: len(q.filter.Statuses) == 0}}
 	for _, s := range dlqtriage.Statuses() {
@@ -289,8 +302,11 @@ func deadStats(snap *query.FleetSnapshot, dead query.Dead, open int64) []views.S
 }
 
 // fillBulk offers what can be done with rows that are ticked, or with all that match.
-func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
-	total, err := w.cfg.Query.CountEntries(ctx, q.filter)
+func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) (err error) {
+	total := int64(len(p.Rows))
+	if !q.whole(p) {
+		total, err = w.cfg.Query.CountEntries(ctx, q.filter)
+	}
 	p.Summary = counted(total, "message", "messages") + ", those that died last first"
 	p.Bulk = views.BulkBar{Off: w.mayNot(ctx, access.TriagePropose), Total: total, Filter: q.filter.Values().Encode()}
 	if w.cfg.Operations == nil {

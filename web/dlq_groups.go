@@ -86,7 +86,10 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 	}
 	p.Note, p.AllHref, p.AllOn = way.note, q.of(rest), rest.Values().Encode() == q.filter.Values().Encode()
 	p.AllName = strings.TrimSpace("All " + strings.Join(q.values["status"], " or "))
-	if !more {
+	switch {
+	case p.AllOn && q.whole(p):
+		p.AllCount = views.Count(int64(len(p.Rows)))
+	case !more:
 		p.AllCount = views.Count(countOf(groups))
 	}
 	if more || len(groups) > maxDeadGroups {

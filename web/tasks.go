@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +98,6 @@ func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q l
 	if err != nil {
 		return err
 	}
-	p.States = q.stateTabs(counts, lp.states)
 	p.Rows = rows(list.Rows, snap)
 	p.Pager = q.pager(list, r.zone)
 	p.First = q.first() || list.Prev == nil
@@ -104,13 +105,29 @@ func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q l
 	if len(shown) == 0 {
 		shown = lp.states
 	}
-	n := counts.Of(shown...)
-	p.Retry = w.retryBar(ctx, q, n, counts.Capped)
-	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, counts.Capped), views.Plural(n, "task", "tasks"), q.orderWords())
+	n, capped := counts.Of(shown...), counts.Capped
+	if q.first() && list.Next == nil { // The page has the whole list: a count of another moment would contradict its rows.
+		counts.ByState = recounted(counts.ByState, shown, list.Rows)
+		n, capped = int64(len(list.Rows)), false
+	}
+	p.States = q.stateTabs(counts, lp.states)
+	p.Retry = w.retryBar(ctx, q, n, capped)
+	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, capped), views.Plural(n, "task", "tasks"), q.orderWords())
 	if len(p.Rows) == 0 {
 		p.Empty, err = w.emptyList(ctx, q, lp, snap, counts, list)
 	}
 	return err
+}
+
+// recounted are counts by state in which some states have as many tasks as the rows of a list.
+func recounted(counts map[lifecycle.State]int64, states []lifecycle.State, rows []query.TaskRow) map[lifecycle.State]int64 {
+	out := map[lifecycle.State]int64{}
+	maps.Copy(out, counts)
+	maps.DeleteFunc(out, func(s lifecycle.State, _ int64) bool { return slices.Contains(states, s) })
+	for _, t := range rows {
+		out[t.State]++
+	}
+	return out
 }
 
 // retryBar is what can be done about what died of the tasks of a list; n of them match. Nil where nothing acts on dead letters.
