@@ -45,7 +45,7 @@ func Defaults() Rules {
 	return Rules{
 		{
 			ID: RuleOrphaned, Severity: Critical, For: 30 * time.Second, Title: "Messages without a consumer", find: findOrphaned,
-			Why:  "No consumer's filter matches their subject, so no worker gets them.",
+			Why:  "No consumer's filter matches what was published, so no worker gets it.",
 			Next: "Start the agent, or correct the filter.",
 		}, {
 			ID: RuleBacklogIdle, Severity: Critical, For: 0, Title: "Backlog while the agent is idle", find: findBacklogIdle,

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"strings"
 	"testing"
 
 	"fleetglass/alerts"
@@ -17,5 +18,20 @@ func TestAnAlertIsAsOldAsWhatItSays(t *testing.T) {
 	r.Since = 10
 	if got := r.soSince(); got != 10 {
 		t.Errorf("since %d, want since it is so", got)
+	}
+}
+
+func TestAnAlertSaysHowOftenItCameBack(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1: "came back once<", 2: "came back 2 times<"} {
+		var row strings.Builder
+		var r AlertRow
+		r.Recurrence = n
+		if err := alertWhat(r).Render(t.Context(), &row); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(row.String(), want) {
+			t.Errorf("%d times: want %q in %s", n, want, row.String())
+		}
 	}
 }

@@ -135,6 +135,14 @@ func Plural(n int64, one, many string) string {
 // numbered is a count with its word: 1 task, 12 tasks.
 func numbered(n int64, one, many string) string { return Count(n) + " " + Plural(n, one, many) }
 
+// often writes how many times something happened: "once", "2 times".
+func often(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return Count(n) + " times"
+}
+
 // pct writes a coordinate of an SVG as percent of its width.
 func pct(f float64) string { return strconv.FormatFloat(math.Round(f*10000)/100, 'f', -1, 64) + "%" }
 

@@ -3,11 +3,13 @@ package web_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/chromedp"
 
 	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
 
@@ -85,5 +87,24 @@ func TestDuplicatesComeBeforeWhatTheProtectionCosts(t *testing.T) {
 	got := page.Find("#ledger, #cases, #protection").Map(func(_ int, e *goquery.Selection) string { return e.AttrOr("id", "") })
 	if want := []string{"ledger", "cases", "protection"}; !slices.Equal(got, want) {
 		t.Errorf("the page has %q, want %q", got, want)
+	}
+}
+
+// What stands under the agents explains the columns that are shown, and no others.
+func TestTheNoteUnderTheAgentsSpeaksOfTheColumnsThatThereAre(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-used", "cto", "review", "Review the rollout", -20*time.Minute, "{}")
+	story.Deliver(m, 1, -19*time.Minute)
+	story.Report(lifecycle.ReportCompleted, m, 1, -18*time.Minute, lifecycle.Detail{ModelUse: lifecycle.ModelUse{Model: "sonnet-180k", CostUSD: 0.25}})
+	b := openTab(t, testkit.Browser(t), newSite(t, story.Batch))
+	const differ = `(() => { const note = document.querySelector("main .under-table").innerText;
+	  return ["Cost", "p50"].filter((name) => note.includes(name) !== [...document.querySelectorAll("main thead th")].some((h) => h.textContent === name && h.checkVisibility())).join(); })()`
+	for _, width := range []int64{700, 768, 1024, 1440, 1920} {
+		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+		b.open(t, "/agents")
+		if found := eval[string](t, b, differ); found != "" {
+			t.Errorf("at %d px the table has the column or the note has the word, not both: %s", width, found)
+		}
 	}
 }
