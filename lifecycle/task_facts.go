@@ -37,8 +37,9 @@ type TaskFacts struct {
 	FirstAt        Micros           `json:"first,omitempty"`            // Earliest event about the task itself.
 	LastAt         Micros           `json:"last,omitempty"`             // Latest event about the task itself.
 	LastKind       Kind             `json:"last_kind,omitempty"`        // What it is.
-	Agent          string           `json:"agent,omitempty"`            // As said by events about the task itself.
-	Type           string           `json:"type,omitempty"`             // Likewise.
+	Agent          string           `json:"agent,omitempty"`            // Whom it is for, as said by events about the task itself.
+	Addressed      bool             `json:"addressed,omitempty"`        // Agent is from publishes that were seen; else from what agents report and record.
+	Type           string           `json:"type,omitempty"`             // As said by events about the task itself.
 }
 
 // Head names the newest message of a task: the highest generation, then the highest key.
@@ -225,7 +226,7 @@ func (r *ReportFacts) recordsWaited() Micros {
 func (t *TaskFacts) Join(e Event) {
 	t.FirstAt = earliest(t.FirstAt, e.At)
 	t.LastAt, t.LastKind = latestEvent(t.LastAt, t.LastKind, e.At, e.Kind)
-	t.Agent = leastText(t.Agent, e.Agent)
+	t.joinAgent(e.Agent, e.Kind == PublishAttempted)
 	switch e.Kind {
 	case PublishAttempted:
 		t.Type = leastText(t.Type, e.Detail.Type)
@@ -255,6 +256,17 @@ func (t *TaskFacts) Join(e Event) {
 			t.joinStep(e)
 			t.joinIntent(e)
 		}
+	}
+}
+
+// joinAgent adds whom an event names. Where a publish was addressed to somebody, what reports and records say of it does not count: anybody may write them.
+func (t *TaskFacts) joinAgent(agent string, addressed bool) {
+	switch {
+	case agent == "":
+	case addressed && !t.Addressed:
+		t.Agent, t.Addressed = agent, true
+	case addressed == t.Addressed:
+		t.Agent = leastText(t.Agent, agent)
 	}
 }
 

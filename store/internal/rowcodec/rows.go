@@ -430,6 +430,7 @@ type taskFactsRow struct {
 	LastAt         lifecycle.Micros                   `msg:"k,omitempty"`
 	LastKind       lifecycle.Kind                     `msg:"v,omitempty"`
 	Agent          string                             `msg:"l,omitempty"`
+	Addressed      bool                               `msg:"y,omitempty"`
 	Type           string                             `msg:"m,omitempty"`
 }
 

@@ -9293,8 +9293,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(24)
-	var zb0001Mask uint32 /* 24 bits */
+	zb0001Len := uint32(25)
+	var zb0001Mask uint32 /* 25 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -9384,9 +9384,13 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Type == "" {
+	if z.Addressed == false {
 		zb0001Len--
 		zb0001Mask |= 0x800000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9601,6 +9605,11 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.Agent)
 		}
 		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "y"
+			o = append(o, 0xa1, 0x79)
+			o = msgp.AppendBool(o, z.Addressed)
+		}
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -10011,6 +10020,12 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Agent")
 				return
 			}
+		case "y":
+			z.Addressed, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Addressed")
+				return
+			}
 		case "m":
 			z.Type, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -10089,7 +10104,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*completionFactsRow)(z.Completion).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind)) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
+	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind)) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Type)
 	return
 }
 
