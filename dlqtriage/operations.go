@@ -211,22 +211,33 @@ func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
 	if err != nil {
 		return o, err
 	}
-	if o.Counting, err = s.counting(ctx, o); err != nil {
+	if o, err = s.counted(ctx, o); err != nil {
 		return o, err
 	}
 	return o, s.follow(ctx, &o)
 }
 
-// counting reports whether somebody took a slice up that is not counted.
-func (s *Operations) counting(ctx context.Context, o Operation) (bool, error) {
+// counted says whether somebody took a slice up that is not counted. Where it was just counted, the operation is read again: its counts are of before.
+func (s *Operations) counted(ctx context.Context, o Operation) (Operation, error) {
 	if !o.Bulk || o.DryRun || o.Status == ActionSucceeded {
-		return false, nil
+		return o, nil
 	}
 	e, err := s.Store.Effect(ctx, sliceID(o.ID, o.Slices))
 	if errors.Is(err, lifecycle.ErrNotFound) {
-		return false, nil
+		return o, nil
 	}
-	return e.Token > 0 && !e.SettledAt.Known(), err
+	if o.Counting = e.Token > 0 && !e.SettledAt.Known(); err != nil || o.Counting || !e.SettledAt.Known() {
+		return o, err
+	}
+	d, err := s.Store.Action(ctx, o.ID)
+	if err != nil {
+		return o, err
+	}
+	now, err := ReadOperation(d)
+	if err != nil || now.Slices == o.Slices {
+		return now, err
+	}
+	return s.counted(ctx, now)
 }
 
 // List returns operations without their items' outcome, as [decision.Reader] lists actions.
@@ -238,7 +249,7 @@ func (s *Operations) List(ctx context.Context, from *decision.ActionPlace, limit
 	out := make([]Operation, len(found))
 	for i, d := range found {
 		if out[i], err = ReadOperation(d); err == nil {
-			out[i].Counting, err = s.counting(ctx, out[i])
+			out[i], err = s.counted(ctx, out[i])
 		}
 		if err != nil {
 			return nil, err
