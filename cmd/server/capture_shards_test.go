@@ -155,7 +155,7 @@ func (s *sharded) caughtUp(n int) {
 // knows fails unless exactly the tasks that were published are completed, each with the events of one attempt, once.
 func (s *sharded) knows() {
 	s.t.Helper()
-	testkit.Eventually(s.t, 20*time.Second, func() error {
+	testkit.Eventually(s.t, time.Minute, func() error {
 		counts, _, err := s.store.CountTasks(s.t.Context(), lifecycle.Filter{})
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (s *sharded) knows() {
 	})
 	for i := 1; i <= s.number; i++ {
 		id := fmt.Sprintf("task-%05d", i)
-		testkit.Eventually(s.t, 20*time.Second, func() error { // A task is completed before every line about it is read.
+		testkit.Eventually(s.t, time.Minute, func() error { // A task is completed before every line about it is read.
 			events, err := s.store.Events(s.t.Context(), id, lifecycle.EventPosition{}, 100)
 			if err != nil {
 				return err
@@ -245,7 +245,7 @@ func (s *sharded) end(name string) uint64 {
 func (s *sharded) looked(n int) {
 	s.t.Helper()
 	end := s.end(fleet.CaptureAck)
-	testkit.Eventually(s.t, 20*time.Second, func() error {
+	testkit.Eventually(s.t, time.Minute, func() error {
 		for _, shard := range fleet.Shards(n) {
 			text, err := s.store.Watermark(s.t.Context(), "capture:"+fleet.CaptureAck+shard.Suffix()+":read")
 			var read struct{ Seq uint64 }
@@ -309,7 +309,7 @@ func TestALineThatIsDiscardedUnreadIsAGapInShardsToo(t *testing.T) {
 			_, stop := s.read(next)
 			defer stop()
 			s.caughtUp(next)
-			testkit.Eventually(t, 20*time.Second, func() error {
+			testkit.Eventually(t, time.Minute, func() error {
 				gone := s.end(fleet.CaptureAck) - 40
 				for _, g := range s.gaps() {
 					if g.Source != fleet.CaptureAck || g.Repaired || g.FromSeq > read+1 || g.FromSeq+6 < read || g.ToSeq != gone {
