@@ -167,6 +167,9 @@ func (k *Known) effectsUnknown() string {
 	if i := slices.IndexFunc(c.Intents, func(i Intent) bool { return i.Open && !i.Class.repeatable() }); i >= 0 {
 		return c.Intents[i].doubt()
 	}
+	if c.Completion.UnboundAt.Known() {
+		return "Its agent reports that a message of the task is completed, and nothing tells which one: look for its effect first."
+	}
 	if c.Completion.UnreadAt.Known() {
 		return "Its idempotency record was deleted or has expired, and was not read before: look for its effect first."
 	}

@@ -70,6 +70,9 @@ var recoveryTable = [...]recoveryRow{
 	{"record_deleted_unread", RemedyReconcile, ConfidenceLow, effectsUnknown, func(c *RecoveryCase) bool { return c.Completion.UnreadAt.Known() },
 		"Its idempotency record was deleted or has expired, and was not read before: its work may have been done.",
 		[]string{"A check that finds the effect, or finds none.", "Reports of intents and receipts, a checkpoint, or a completion record."}},
+	{"completion_unbound", RemedyReconcile, ConfidenceLow, effectsUnknown, func(c *RecoveryCase) bool { return c.Completion.UnboundAt.Known() },
+		"Its agent reports that a message of the task is completed, and nothing tells which one: its work may have been done.",
+		[]string{"A report that names its message, or a completion record.", "A check that finds the effect, or finds none."}},
 	{"default_of_type", "", ConfidenceLow, effectsKnown, (*RecoveryCase).hasDefault,
 		"Nothing is known of its effects; the policy has a default for its type.",
 		[]string{"Reports of intents and receipts, a checkpoint, or a completion record."}},
@@ -178,6 +181,7 @@ func (c *RecoveryCase) evidence() []RecoveryEvidence {
 	add(d.RecordedAt.Known(), RecoveryEvidence{Text: "A completion record of this message.", Provenance: lifecycle.Recorded, At: d.RecordedAt})
 	add(d.CoveredAt.Known(), RecoveryEvidence{Text: "A completion record of the same idempotency key, by another message.", Provenance: lifecycle.Recorded, At: d.CoveredAt})
 	add(d.UnreadAt.Known(), RecoveryEvidence{Text: "A record of the idempotency key was deleted or has expired, and was not read before.", Provenance: lifecycle.Recorded, At: d.UnreadAt})
+	add(d.UnboundAt.Known(), RecoveryEvidence{Text: "The agent reports completion, and not of which message.", Provenance: lifecycle.Reported, At: d.UnboundAt})
 	add(d.ReportedAt.Known(), RecoveryEvidence{Text: "The agent reports completion.", Provenance: lifecycle.Reported, At: d.ReportedAt})
 	for _, s := range c.Sharers {
 		out = append(out, RecoveryEvidence{Text: s.Words(), Provenance: lifecycle.Inferred, At: s.DoneAt, Task: s.Task})

@@ -125,6 +125,10 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 		{"a record", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
 		{"a record that was deleted", typed("class: pure, default: retry"), func(h *history) { h.record(); h.erased() }, "completion_record_gone", dlqtriage.RemedyReconcile},
 		{"a record that was deleted and written again", "", func(h *history) { h.record(); h.erased(); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
+		{"a completion of a message that is not named, while a publish line is lost", typed("default: retry"), func(h *history) {
+			h.add(lifecycle.Event{Kind: lifecycle.Unbound, Provenance: lifecycle.Inferred})
+			h.add(lifecycle.Event{Kind: lifecycle.ReportCompleted, Provenance: lifecycle.Reported})
+		}, "completion_unbound", dlqtriage.RemedyReconcile},
 		{"a record that was deleted before it could be read", typed("default: retry"), func(h *history) { h.erased() }, "record_deleted_unread", dlqtriage.RemedyReconcile},
 		{"a record that was deleted before it could be read, of a step that may be repeated", typed("class: keyed"), func(h *history) { h.erased() }, "repeatable_type", dlqtriage.RemedyRetry},
 		{"the agent says that it is done", "", func(h *history) { h.says(lifecycle.ReportCompleted, 1, 1, "", "") }, "completion_reported", dlqtriage.RemedyReconcile},
@@ -252,7 +256,7 @@ func TestTheRowsOfTheRecoveryTableStandInTheirOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"completion_recorded", "completion_record_gone", "completion_reported", "completed_by_other_task", "acknowledged_by_other_task", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
-		"record_deleted_unread", "default_of_type", "nothing_known",
+		"record_deleted_unread", "completion_unbound", "default_of_type", "nothing_known",
 	}
 	if got := dlqtriage.RecoveryRules(); !slices.Equal(got, want) {
 		t.Errorf("the table has the rows %v, want %v", got, want)

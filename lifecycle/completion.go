@@ -25,6 +25,7 @@ type bound struct {
 	coveredAt  Micros        // The earliest completion of its key by another message; zero when there is none.
 	unreadAt   Micros        // When a record of its key was last deleted, or had expired, that was never read; zero when none was since the message was stored.
 	reportedAt Micros        // When the message's agent reports that it completed; zero when it does not.
+	unboundAt  Micros        // When its agent first reports a completion that may be of this message, and nothing tells of which one; zero when it does not.
 	reports    []ReportFacts // Those of its agent that speak of the message.
 	announced  []LastReport  // Effects of the message that its agents announced, or of a message that they did not name.
 	conflict   bool          // Somebody who never held the message reports that it is completed.
@@ -86,6 +87,9 @@ func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
 
 // take adds what a report says of m.
 func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
+	if said.CompletedAt.Known() && said.by(own) && own.mayBeSpokenOf(said.CompletedAt) && said.MsgID == "" && t.speaksOf(said, copies, said.CompletedAt) < 0 {
+		b.unboundAt = earliest(b.unboundAt, said.CompletedAt)
+	}
 	r, speaks := t.about(said, copies, func(c DeliveryCopy) bool { return c.Key == m.Key })
 	switch {
 	case !speaks:

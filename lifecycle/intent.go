@@ -301,6 +301,7 @@ type Completeness struct {
 	Findable   bool   // One of these records is still there, so that the next worker finds it.
 	UnreadAt   Micros // A record of its idempotency key was deleted, or had expired, and was never read: the work may have been done.
 	ReportedAt Micros // The agent that has the message says so, and no record was seen.
+	UnboundAt  Micros // That agent reports a completion that may be of this message, and nothing tells of which one.
 	Conflict   bool   // Somebody who never held the message says that it is completed.
 }
 
@@ -308,7 +309,8 @@ type Completeness struct {
 func CompletenessOf(m *MessageFacts, t *TaskFacts) Completeness {
 	b := t.boundTo(m)
 	return Completeness{
-		RecordedAt: b.recordedAt, CoveredAt: b.coveredAt, Findable: b.findable, UnreadAt: b.unreadAt, ReportedAt: b.reportedAt, Conflict: b.conflict,
+		RecordedAt: b.recordedAt, CoveredAt: b.coveredAt, Findable: b.findable, UnreadAt: b.unreadAt, ReportedAt: b.reportedAt, UnboundAt: b.unboundAt,
+		Conflict: b.conflict,
 	}
 }
 

@@ -67,6 +67,13 @@ var meanwhile = []struct {
 			e.Message, e.TaskID, e.Provenance, e.Detail.IdempotencyKey = lifecycle.MessageKey{}, "t1", lifecycle.Recorded, "t1-1"
 		})
 	}},
+	{name: "a completion of a message that is not named, while a publish line is lost", why: "nothing tells which one", comes: func(w *world, entry string) {
+		for _, kind := range []lifecycle.Kind{lifecycle.Unbound, lifecycle.ReportCompleted} {
+			w.learns(entry, kind, func(e *lifecycle.Event) {
+				e.Message, e.TaskID, e.Agent, e.Provenance = lifecycle.MessageKey{}, "t1", "cto", lifecycle.Reported
+			})
+		}
+	}},
 	{name: "an older message of the same work is at work", why: "is not over", comes: older(lifecycle.Heartbeat, "t1-1")},
 	{name: "an older message of the same work is acknowledged", why: "work is done", comes: older(lifecycle.Acked, "t1-1")},
 	{name: "an older message of other work is at work", comes: older(lifecycle.Heartbeat, "t1-0")},
