@@ -217,7 +217,8 @@ func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
 	return o, s.follow(ctx, &o)
 }
 
-// counted says whether somebody took a slice up that is not counted. Where it was just counted, the operation is read again: its counts are of before.
+// counted says whether somebody took a slice up that is not counted. Where none is to be counted any more, the operation is read again, for
+// the last one may have been counted since it was read.
 func (s *Operations) counted(ctx context.Context, o Operation) (Operation, error) {
 	if !o.Bulk || o.DryRun || o.Status == ActionSucceeded {
 		return o, nil
