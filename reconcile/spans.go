@@ -74,18 +74,23 @@ func (j *job) span(ctx context.Context, s *AuditStream, live *Stock) error {
 		return err
 	}
 	s.ToSeq = beyond.seq - 1
+	whole := uint64(1) // Where the period may begin.
 	if live != nil && !beyond.found && live.LastAt.Known() && live.LastAt < j.period.To {
 		s.ToSeq = max(s.ToSeq, live.LastSeq) // Nothing later is known, and the stream says that it was in the period.
 	}
 	switch {
 	case known && before.Stored.At >= j.kept:
-		s.FromSeq = first.seq
+		s.FromSeq, whole = first.seq, first.seq
 	case first.found: // What is missing before it may have been deleted, or published before Fleetglass observed the stream.
 		s.FromSeq = first.message
 	default:
 		return nil
 	}
 	s.SeenFrom, err = j.seenFrom(ctx, s, before, known)
+	if from := max(s.FromSeq, s.SeenFrom); err == nil && from > whole {
+		j.remark("In %s, what nothing is known of before sequence %d does not count: it was deleted here, or published before capture began, or its lines were lost.",
+			s.Stream.Name, from)
+	}
 	return err
 }
 
