@@ -23,7 +23,7 @@ func consumerOf(stream lifecycle.StreamID, info *jetstream.ConsumerInfo) Consume
 		Unanswered: cfg.AckPolicy == jetstream.AckNonePolicy, Push: cfg.DeliverSubject != "", Bound: info.PushBound,
 		DeliveredCSeq: info.Delivered.Consumer, DeliveredSeq: info.Delivered.Stream, DeliveredAt: instant(info.Delivered.Last),
 		FloorCSeq: info.AckFloor.Consumer, FloorSeq: info.AckFloor.Stream, Paused: info.Paused,
-	}, AckedAt: instant(info.AckFloor.Last)}
+	}, AckedAt: instant(info.AckFloor.Last), ForAll: cfg.AckPolicy == jetstream.AckAllPolicy}
 	if info.Paused {
 		c.PausedUntil = instant(cfg.PauseUntil)
 	}

@@ -108,10 +108,11 @@ func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 	if !usedUp && end.Known() {
 		more = max(0, mostUnseen(c, m, lines, end)-unseen)
 	}
+	passed := m.Key.Seq <= c.FloorSeq && !c.ForAll // With what was delivered of it.
 	switch {
-	case c.surelySingle() && m.Key.Seq <= c.FloorSeq: // Nothing else was in hand when the floor passed it.
+	case passed && c.surelySingle() && m.Key.Seq >= c.Single: // Nothing else was in hand when the floor passed it.
 		return lines.open(c)
-	case n == 0 && (m.Undelivered || m.Key.Seq <= c.FloorSeq):
+	case n == 0 && (m.Undelivered || passed):
 		return lines.open(c)
 	case n > 0 && firstSign(m) < c.CreatedAt && answered(m):
 		return lines.open(c)

@@ -73,8 +73,9 @@ type CaptureEnd struct {
 type Consumer struct {
 	lifecycle.ConsumerState
 	AckedAt lifecycle.Micros // The broker's time of the last acknowledgement that it processed; zero for none since it started.
+	ForAll  bool             // An answer to a message is one to all that it delivered before, and leaves open what it delivered of that message after the one answered.
 	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
-	Single  bool             // It holds no other message than the one that it delivered last; false in observations.
+	Single  uint64           // It holds no other message than the one that it delivered last, and held none beside one from this sequence on; zero where it may, and in observations.
 	Alone   bool             // Nothing else was in hand when it delivered last; false in observations.
 	Met     bool             // It made its last delivery before it was seen first, and nothing that was read may have moved the time of that; false in observations.
 	Several bool             // It may hold one message, held several before, and may hold them still; false in observations.

@@ -182,6 +182,7 @@ func (w *world) consumer(name string, f *fields) error {
 	}}
 	c.Filters = []string{"genbrain.agents.a.tasks.>"}
 	_, c.Watches = f.take("watches")
+	_, c.ForAll = f.take("for-all")
 	if filter, given := f.take("filter"); given {
 		c.Filters = strings.Split(filter, ",")
 	}

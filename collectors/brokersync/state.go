@@ -24,7 +24,7 @@ type State struct {
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
-	Single     map[string]bool             // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last.
+	Single     map[string]uint64           // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last, and held none beside one from this sequence on.
 	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
 	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
 	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
