@@ -354,7 +354,20 @@ func (m *MessageFacts) numbered() []NumberedDelivery {
 		}
 	}
 	slices.SortFunc(all, func(a, b NumberedDelivery) int { return cmp.Or(cmp.Compare(a.CSeq, b.CSeq), cmp.Compare(a.N, b.N)) })
-	return number(merge(all))
+	out := number(merge(all))
+	for i := range out {
+		m.dateAtLatest(&out[i])
+	}
+	return out
+}
+
+// dateAtLatest takes the broker's time of a delivery for the latest one where an advisory said before it that the attempts up to this one were used up: a slow broker
+// notes at the consumer when it said so, a moment later. A forged advisory makes a time less exact, and moves none.
+func (m *MessageFacts) dateAtLatest(d *NumberedDelivery) {
+	said := m.ExhaustedSaid
+	if said.Known() && said >= m.RecreatedAt && d.N <= m.ExhaustedSaidN && d.At > said && d.At <= said.Add(bindingSlack) {
+		d.At, d.Bound = 0, earliest(d.Bound, d.At)
+	}
 }
 
 // merge makes one delivery of those with one consumer sequence: what broker state says of it, and the highest number.
