@@ -87,8 +87,10 @@ func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
 
 // take adds what a report says of m.
 func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
-	if said.CompletedAt.Known() && said.by(own) && own.mayBeSpokenOf(said.CompletedAt) && said.MsgID == "" && t.speaksOf(said, copies, said.CompletedAt) < 0 {
-		b.unboundAt = earliest(b.unboundAt, said.CompletedAt)
+	for _, at := range []Micros{said.CompletedAt, said.LastCompletedAt} {
+		if of := said.MsgID == "" || said.MsgID == own.MsgID; at.Known() && of && said.by(own) && t.mayBeSpokenOf(own, at) && t.speaksOf(said, copies, at) < 0 {
+			b.unboundAt = earliest(b.unboundAt, at)
+		}
 	}
 	r, speaks := t.about(said, copies, func(c DeliveryCopy) bool { return c.Key == m.Key })
 	switch {
@@ -231,7 +233,15 @@ func (t *TaskFacts) speaksOf(r *ReportFacts, copies []DeliveryCopy, at Micros) i
 	if r.MsgID == "" && t.UnboundSince.Known() && at >= t.UnboundSince {
 		return -1
 	}
-	return only(r.fits(copies), func(i int) bool { return copies[i].mayBeSpokenOf(at) })
+	return only(r.fits(copies), func(i int) bool { return t.mayBeSpokenOf(copies[i], at) })
+}
+
+// reportedDone reports whether a completion was reported before a time that the message may have had.
+func (t *TaskFacts) reportedDone(c DeliveryCopy, before Micros) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		its := func(at Micros) bool { return at.Known() && at < before && c.workedOnAt(at) }
+		return r.by(c) && (r.MsgID == "" || r.MsgID == c.MsgID) && (its(r.CompletedAt) || its(r.LastCompletedAt))
+	})
 }
 
 // fits are the messages that the report can be about, whatever the time.
@@ -246,8 +256,14 @@ func (r *ReportFacts) fits(copies []DeliveryCopy) (fits []int) {
 	return fits
 }
 
-// mayBeSpokenOf reports whether a worker may have worked on the message at a time: one whose lease ran out, or whose message was removed, may have gone on.
-func (c DeliveryCopy) mayBeSpokenOf(at Micros) bool {
+// mayBeSpokenOf reports whether what is said at a time may be about the message: while it was in hand, and later where a worker may not know that it lost it. Such
+// a worker lost its lease, or its message was removed, or it had an attempt before the one that ended the message; what it would say is known once its completion is.
+func (t *TaskFacts) mayBeSpokenOf(c DeliveryCopy, at Micros) bool {
+	return c.workedOnAt(at) || c.Attempts > 1 && c.To.Known() && c.To < at && !t.reportedDone(c, at)
+}
+
+// workedOnAt reports whether a worker may have worked on the message at a time: one whose lease ran out, or whose message was removed, may have gone on.
+func (c DeliveryCopy) workedOnAt(at Micros) bool {
 	if c.Lost {
 		c.To = 0
 	}

@@ -79,7 +79,8 @@ func (e errand) events(t *testing.T) []Event {
 	return out
 }
 
-// randomWord is a report of a worker of one of the errands, made while it had the message, or within a second and a half after it acknowledged.
+// randomWord is a report of a worker of one of the errands, made while it had the message, or within a second and a half after it acknowledged. One of an attempt
+// before the last may not know that it lost the message: it reports at any time.
 func randomWord(r *rand.Rand, all []errand) (w word, ok bool) {
 	w.about = r.IntN(len(all))
 	e := all[w.about]
@@ -89,7 +90,7 @@ func randomWord(r *rand.Rand, all []errand) (w word, ok bool) {
 	k := r.IntN(len(e.began))
 	w.kind, w.agent, w.n = pick(r, "completed", "completed", "accepted"), e.agent, pick(r, 0, k+1)
 	w.at = e.began[k] + time.Duration(r.IntN(pick(r, 3_000, 40_000)))*time.Millisecond
-	if e.acked > 0 && w.at > e.acked {
+	if last := k == len(e.began)-1; last && e.acked > 0 && w.at > e.acked {
 		w.at = e.acked + time.Duration(r.IntN(1500))*time.Millisecond
 	}
 	switch r.IntN(6) {
@@ -121,11 +122,12 @@ func (w word) event(t *testing.T, all []errand) Event {
 // believed reports whether the agent that speaks has or had the message.
 func (w word) believed(all []errand) bool { return w.agent == all[w.about].agent }
 
-// alone reports whether it fits no other message: the others are other agents', stored later, or surely over when it was said. The attempt that it names is known.
+// alone reports whether it fits no other message: the others are other agents', stored later, or surely over when it was said, so that no worker of an earlier attempt
+// is left. The attempt that it names is known.
 func (w word) alone(all []errand) bool {
 	const apart = 2 * time.Second
 	for i, e := range all {
-		over := e.acked > 0 && e.acked < w.at-apart
+		over := e.acked > 0 && e.acked < w.at-apart && len(e.began) < 2
 		if i != w.about && e.agent == w.agent && !over && e.stored < w.at+apart {
 			return false
 		}
@@ -163,6 +165,13 @@ func randomHousehold(r *rand.Rand) (h household) {
 			h.reported = append(h.reported, w)
 		}
 	}
+	said := slices.Clone(h.reported)
+	h.reported = slices.DeleteFunc(h.reported, func(w word) bool { // Who said that the work is done says no more of it once the message is over.
+		return slices.ContainsFunc(said, func(o word) bool {
+			over := h.errands[w.about].acked
+			return over > 0 && w.at > over && o.about == w.about && o.kind == "completed" && o.at < w.at
+		})
+	})
 	return h
 }
 

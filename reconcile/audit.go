@@ -152,7 +152,10 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 	case slices.ContainsFunc(m.Task.Sharers(m.Message), func(s lifecycle.SharedKey) bool { return s.Proved }): // Its record is another task's.
 	case j.acked && m.Message.Stored != nil && a.settled(lastAt(m.OpenMessage)): // Without its publish nobody knows which record would be its own.
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
-		if overlaps(a.cfg.Deaf, m.Message.Key.Stream.Name, m.Message.FirstAt, a.cfg.AsOf) {
+		switch {
+		case j.unbound:
+			j.why = "Acknowledged, and no record says that the task was completed. " + unboundWhy
+		case overlaps(a.cfg.Deaf, m.Message.Key.Stream.Name, m.Message.FirstAt, a.cfg.AsOf):
 			j.why = "Acknowledged, and no record says that the task was completed; a report may have been missed, because capture has a gap since."
 		}
 		keeping.acked.add(discrepancyOf(m.OpenMessage, j))

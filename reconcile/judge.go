@@ -48,13 +48,17 @@ type judgement struct {
 	state       lifecycle.State
 	completedAt lifecycle.Micros // Completion by record or report.
 	told        bool             // A record or a report says that its work is done, by this message or not.
+	unbound     bool             // Its agent reports a completion that may be of it, or of another message.
 	acked       bool             // Completed by an acknowledgement.
 }
 
 // judge gives every message exactly one term, and at most one discrepancy that is about the message itself.
 func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 	v, ends := lifecycle.JudgeEndings(m.Message, m.Task)
-	j := judgement{state: v.State, completedAt: ends.CompletedAt, told: ends.ToldAt.Known(), acked: ends.AckedAt.Known() && v.State == lifecycle.StateCompleted}
+	j := judgement{
+		state: v.State, completedAt: ends.CompletedAt, told: ends.ToldAt.Known(), unbound: ends.UnboundAt.Known(),
+		acked: ends.AckedAt.Known() && v.State == lifecycle.StateCompleted,
+	}
 	switch {
 	case v.State == lifecycle.StateCompleted:
 		j.term = termCompleted
@@ -82,14 +86,19 @@ func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 	default:
 		a.judgeGone(s, m.Message, &j)
 	}
-	if j.told && slices.Contains(workLists, j.kind) {
+	switch doubtful := slices.Contains(workLists, j.kind); {
+	case doubtful && j.told:
 		j.why += " A record or a report says that its work is done."
+	case doubtful && j.unbound:
+		j.why += " " + unboundWhy
 	}
 	if v.State.Dead() && j.completedAt.Known() && j.completedAt <= v.Since && a.settled(lastAt(m)) {
 		j.kind, j.why = CompletedNotAcked, "Completion is recorded, and the message died unacknowledged after it: to retry it may repeat the effect."
 	}
 	return j
 }
+
+const unboundWhy = "Its agent reports a completion, and nothing tells of which of its messages."
 
 // workLists are the lists of messages whose work may not have been done.
 var workLists = []DiscrepancyKind{ExhaustedOutsideDLQ, OutcomeUnexplained, ExpiredInStream}
