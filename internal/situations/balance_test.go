@@ -179,6 +179,12 @@ func (w *life) knows(s story, m *mail) bool {
 	return s.messageAt(m.letter) != nil
 }
 
+// several reports whether a task has more than one message.
+func (w *life) several(task string) bool {
+	first := slices.IndexFunc(w.letters, func(m *mail) bool { return m.task == task })
+	return first >= 0 && slices.ContainsFunc(w.letters[first+1:], func(m *mail) bool { return m.task == task })
+}
+
 // about reports whether the row stands for a message.
 func (f finding) about(m *mail) bool {
 	if name, _, _ := strings.Cut(f.Stream, "~"); name != m.stream || f.Seq == nil {
@@ -195,6 +201,7 @@ func (f finding) about(m *mail) bool {
 // impossible is why a message cannot be in a list; empty where it can.
 func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 	recorded := m.recorded || m.late || m.reported
+	unbound := strings.Contains(why, "nothing tells of which of its messages") && w.several(m.task)
 	queue := len(w.land.streams) == 1 && w.land.name != "interest"
 	switch {
 	case kind == "completed_not_acked" && !recorded:
@@ -203,7 +210,7 @@ func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 		return "its worker acknowledged it in time"
 	case kind == "acked_not_recorded" && !m.acked && !m.swept:
 		return "no worker acknowledged it"
-	case kind == "acked_not_recorded" && (w.said[work{m.task, m.key}].recorded || m.reported): // A record that is deleted may not have been read.
+	case kind == "acked_not_recorded" && (w.said[work{m.task, m.key}].recorded || m.reported && !unbound): // A record that is deleted may not have been read.
 		return "its completion was told"
 	case kind == "record_missing" && !recorded:
 		return "it never had a record"
