@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 )
 
@@ -68,7 +69,14 @@ type TaskChange struct {
 	At     Micros // Of its latest event.
 	Shares bool   // Other tasks are to be told what becomes of it ([TaskFacts.SharesKey]).
 	Fallen bool   // Messages of it died, or follow one that did: what is known of its dead letters may have changed.
+	Number uint64 // Of two changes of a task that one process tells of the later one has the higher number ([NextChange]); zero where that is not known.
 }
+
+var lastChange atomic.Uint64
+
+// NextChange numbers a change of a task. Who changes the task takes the number while nobody else can, and who reads it takes the number before: commits end in one
+// order, and are told of in any.
+func NextChange() uint64 { return lastChange.Add(1) }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in
 // part, changes nothing (events are told apart by task, time and id; a quarantined line stays as it was first seen; the rest replaces

@@ -66,7 +66,7 @@ func newBoot() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Publish notes that tasks changed and wakes the subscribers. It never blocks on one of them.
+// Publish notes that tasks changed and wakes the subscribers. It never blocks on one of them. A change that somebody tells late, after a later one of its task, is none.
 func (h *Hub) Publish(changes []lifecycle.TaskChange) {
 	if len(changes) == 0 {
 		return
@@ -74,7 +74,10 @@ func (h *Hub) Publish(changes []lifecycle.TaskChange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range changes {
-		h.note(entry{key: "task " + c.TaskID, change: c})
+		key := "task " + c.TaskID
+		if known := h.byKey[key]; known == nil || c.Number >= known.Value.(entry).change.Number {
+			h.note(entry{key: key, change: c})
+		}
 	}
 	h.wakeAll()
 }

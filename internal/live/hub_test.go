@@ -326,3 +326,22 @@ func BenchmarkPublishWithHundredSlowSubscribers(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/change")
 }
+
+// Two commits about one task end one after the other, and are told of in any order.
+func TestAChangeThatIsToldLateIsNone(t *testing.T) {
+	t.Parallel()
+	h := NewHub(10)
+	s := h.Subscribe("")
+	defer s.Close()
+	first, second := change("t", 1), change("t", 2)
+	first.Number, second.Number = 1, 2
+	second.State = lifecycle.StateTriaged
+	h.Publish([]lifecycle.TaskChange{second})
+	h.Publish([]lifecycle.TaskChange{first})
+	if c := mustTake(t, s); len(c.Tasks) != 1 || c.Tasks[0] != second {
+		t.Errorf("told %+v, want %+v alone", c.Tasks, second)
+	}
+	if c, some := s.Take(); some {
+		t.Errorf("told %+v after it, want nothing", c)
+	}
+}

@@ -211,13 +211,14 @@ func (r *Replicas) readTasks(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	number := lifecycle.NextChange()
 	page, err := r.cfg.Tasks.ListTasks(ctx, lifecycle.Filter{IDs: slices.Clone(ids)}, lifecycle.Page{Limit: len(ids)})
 	if err != nil {
 		return err
 	}
 	var changes []lifecycle.TaskChange
 	for _, t := range page.Tasks {
-		changes = append(changes, lifecycle.TaskChange{TaskID: t.TaskID, State: t.State, Agent: t.Agent, At: t.LastEventAt, Fallen: r.away.Tasks[t.TaskID]})
+		changes = append(changes, lifecycle.TaskChange{TaskID: t.TaskID, State: t.State, Agent: t.Agent, At: t.LastEventAt, Fallen: r.away.Tasks[t.TaskID], Number: number})
 	}
 	for _, id := range ids { // Those that are gone, or not in lists, change nothing for readers.
 		delete(r.away.Tasks, id)

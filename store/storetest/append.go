@@ -57,9 +57,14 @@ func appendSaysWhatChanged(t *testing.T, s Store) {
 		{TaskID: "b", State: lifecycle.StatePublished, Agent: "cto", At: w.events[0].At},
 	}})
 	acked := w.acked(k, 1)
-	diff(t, "changed by an ack", mustAppend(t, s, w.events[published-1:]), lifecycle.Appended{New: 1, Changed: []lifecycle.TaskChange{
+	before := lifecycle.NextChange()
+	done := mustAppend(t, s, w.events[published-1:])
+	diff(t, "changed by an ack", done, lifecycle.Appended{New: 1, Changed: []lifecycle.TaskChange{
 		{TaskID: "b", State: lifecycle.StateCompleted, Agent: "cto", At: acked.At},
 	}})
+	if n := done.Changed[0].Number; n <= before {
+		t.Errorf("the change has number %d, and one before it %d", n, before)
+	}
 }
 
 func appendMovesPlaceholder(t *testing.T, s Store) {

@@ -165,10 +165,10 @@ func overAgents(t lifecycle.Tally) lifecycle.Tally {
 	return out
 }
 
-// diff reports how got differs from want. Nil and empty are the same.
+// diff reports how got differs from want. Nil and empty are the same, and the numbers of changes count on.
 func diff(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if d := gocmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+	if d := gocmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(lifecycle.TaskChange{}, "Number")); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }

@@ -31,12 +31,15 @@ func (l *ChangeLog) Added(event int, task string) {
 	}
 }
 
-// Results gives every batch the tasks that changed because of it, in the order of rows. A task that lost its message to another one belongs
+// Results gives every batch the tasks that changed because of it, in the order of rows, while the transaction holds them. A task that lost its message to another one belongs
 // to whoever brought the line that said so; every batch is told of it.
 func (l *ChangeLog) Results(rows []lifecycle.TaskRow) []lifecycle.Appended {
 	for k := range rows {
 		s, facts := &rows[k].Summary, rows[k].Facts
-		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt, Shares: facts.SharesKey(), Fallen: len(facts.Fallen) > 0}
+		change := lifecycle.TaskChange{
+			TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt, Shares: facts.SharesKey(), Fallen: len(facts.Fallen) > 0,
+			Number: lifecycle.NextChange(),
+		}
 		unclaimed := !slices.ContainsFunc(l.touched, func(tasks map[string]bool) bool { return tasks[s.TaskID] })
 		for i := range l.results {
 			if unclaimed || l.touched[i][s.TaskID] {
