@@ -190,7 +190,7 @@ func (c *Completed) key(copies []DeliveryCopy) (key string, known bool) {
 // of an attempt, is kept together: each thing is about the message that it fits at its time.
 func (t *TaskFacts) about(r *ReportFacts, copies []DeliveryCopy, which func(DeliveryCopy) bool) (out ReportFacts, speaks bool) {
 	out = *r
-	if fits := r.fits(copies); len(fits) < 2 && (r.MsgID != "" || t.UnboundSince == 0) {
+	if fits := r.fits(copies); len(fits) < 2 && (r.MsgID != "" || !t.othersMaySpeak(r.lastAt())) {
 		return out, len(fits) == 1 && which(copies[fits[0]])
 	}
 	last := r.lastAt()
@@ -230,10 +230,15 @@ func (r *ReportFacts) keepLast() {
 // speaksOf is the index of the message that the report is about with what it says of a time; negative when it is about none that is known, or it cannot be
 // told which. The stream stores a message id again once its duplicate window is over. One without an id may be about a message of which the publish line was lost.
 func (t *TaskFacts) speaksOf(r *ReportFacts, copies []DeliveryCopy, at Micros) int {
-	if r.MsgID == "" && t.UnboundSince.Known() && at >= t.UnboundSince {
+	if r.MsgID == "" && t.othersMaySpeak(at) {
 		return -1
 	}
 	return only(r.fits(copies), func(i int) bool { return t.mayBeSpokenOf(copies[i], at) })
+}
+
+// othersMaySpeak reports whether what is said at a time and names no message may be about one that nobody knows.
+func (t *TaskFacts) othersMaySpeak(at Micros) bool {
+	return t.UnboundSince.Known() && at >= t.UnboundSince || t.mayHaveStored(at)
 }
 
 // reportedDone reports whether a completion was reported before a time that the message may have had.

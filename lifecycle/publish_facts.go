@@ -218,6 +218,10 @@ func (p *PublishFacts) swallowed(d Detail) {
 
 func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
 	if msgID == "" {
+		if t.Unnamed == nil {
+			t.Unnamed = &PublishFacts{}
+		}
+		edit(t.Unnamed)
 		return
 	}
 	if t.Publishes == nil {
@@ -241,6 +245,23 @@ func (t *TaskFacts) owner() (owner string, proved bool) {
 		owner, proved = leastText(owner, p.Owner), proved || len(p.Caught()) > 0
 	}
 	return owner, proved
+}
+
+// mayHaveStored reports whether the task was published by a time once more than messages of it are known: that one's publish line may have been lost.
+func (t *TaskFacts) mayHaveStored(by Micros) bool {
+	for _, p := range t.Publishes {
+		first := p.FirstAt()
+		refused := first <= t.NotStoredAt && t.NotStoredDoubt == ""
+		if first.Known() && first <= by && !refused && !p.known() {
+			return true
+		}
+	}
+	if t.Unnamed == nil {
+		return false
+	}
+	made := t.Unnamed.Attempts()
+	after, _ := slices.BinarySearchFunc(made, by+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
+	return after > len(t.Unnamed.Stored)
 }
 
 // refusedPublish reports whether a publish of the task stored nothing, and no message could have swallowed it.

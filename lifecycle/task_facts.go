@@ -13,6 +13,7 @@ type TaskFacts struct {
 	Head      Head                     `json:"head"`                // The newest message.
 	Messages  int                      `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
 	Publishes map[string]*PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id; none is nil.
+	Unnamed   *PublishFacts            `json:"unnamed,omitempty"`   // Publishes without an id, each of another message; nil where none is known.
 	Reports   []ReportFacts            `json:"reports,omitempty"`   // Sorted by message id, attempt, agent and who sent them.
 
 	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.

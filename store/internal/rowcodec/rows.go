@@ -410,6 +410,7 @@ type taskFactsRow struct {
 	Head           lifecycle.Head                     `msg:"a"`
 	Messages       int                                `msg:"b,omitempty"`
 	Publishes      map[string]*lifecycle.PublishFacts `msg:"c,omitempty"`
+	Unnamed        *lifecycle.PublishFacts            `msg:"z,omitempty"`
 	Reports        []lifecycle.ReportFacts            `msg:"d,omitempty"`
 	Copies         []lifecycle.DeliveryCopy           `msg:"e,omitempty"`
 	Completed      []lifecycle.Completed              `msg:"f,omitempty"`

@@ -9293,8 +9293,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(25)
-	var zb0001Mask uint32 /* 25 bits */
+	zb0001Len := uint32(26)
+	var zb0001Mask uint32 /* 26 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -9304,93 +9304,97 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.Reports == nil {
+	if z.Unnamed == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Copies == nil {
+	if z.Reports == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.Completed == nil {
+	if z.Copies == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.Erased == nil {
+	if z.Completed == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Steps == nil {
+	if z.Erased == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.Intents == nil {
+	if z.Steps == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.IntentsCut == false {
+	if z.Intents == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.Checkpoints == nil {
+	if z.IntentsCut == false {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Effects == nil {
+	if z.Checkpoints == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Shared == nil {
+	if z.Effects == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Fallen == nil {
+	if z.Shared == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.IngressAt == 0 {
+	if z.Fallen == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Completion == nil {
+	if z.IngressAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.NotStoredAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.NotStoredDoubt == "" {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.UnboundSince == 0 {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.FirstAt == 0 {
+	if z.UnboundSince == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.LastKind == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Agent == "" {
+	if z.LastKind == "" {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Addressed == false {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Type == "" {
+	if z.Addressed == false {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9427,6 +9431,19 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "z"
+			o = append(o, 0xa1, 0x7a)
+			if z.Unnamed == nil {
+				o = msgp.AppendNil(o)
+			} else {
+				o, err = (*publishFactsRow)(z.Unnamed).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Unnamed")
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Reports)))
@@ -9438,7 +9455,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Copies)))
@@ -9450,7 +9467,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Completed)))
@@ -9462,7 +9479,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Erased)))
@@ -9474,7 +9491,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Steps)))
@@ -9486,7 +9503,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
@@ -9498,12 +9515,12 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			o = msgp.AppendBool(o, z.IntentsCut)
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Checkpoints)))
@@ -9515,7 +9532,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Effects)))
@@ -9527,7 +9544,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Shared)))
@@ -9539,7 +9556,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
@@ -9551,12 +9568,12 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.IngressAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -9569,47 +9586,47 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			o = msgp.AppendInt64(o, int64(z.UnboundSince))
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendString(o, string(z.LastKind))
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			o = msgp.AppendBool(o, z.Addressed)
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -9694,6 +9711,23 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					}
 				}
 				z.Publishes[za0001] = za0002
+			}
+		case "z":
+			if msgp.IsNil(bts) {
+				bts, err = msgp.ReadNilBytes(bts)
+				if err != nil {
+					return
+				}
+				z.Unnamed = nil
+			} else {
+				if z.Unnamed == nil {
+					z.Unnamed = new(lifecycle.PublishFacts)
+				}
+				bts, err = (*publishFactsRow)(z.Unnamed).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Unnamed")
+					return
+				}
 			}
 		case "d":
 			var zb0003 uint32
@@ -10057,6 +10091,12 @@ func (z *taskFactsRow) Msgsize() (s int) {
 				s += (*publishFactsRow)(za0002).Msgsize()
 			}
 		}
+	}
+	s += 2
+	if z.Unnamed == nil {
+		s += msgp.NilSize
+	} else {
+		s += (*publishFactsRow)(z.Unnamed).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
 	for za0003 := range z.Reports {
