@@ -190,9 +190,10 @@ func (m *participant) commit(ctx context.Context, r *epoch, b lifecycle.Batch) (
 	}
 }
 
-// withdraw hands in nothing, and does not wait for the others.
-func (m *participant) withdraw(ctx context.Context, r *epoch) {
-	if r != nil && m.hand(r, lifecycle.Batch{}) {
-		m.coordinator.run(ctx, r)
+// withdraw hands in nothing, and does not wait for the others. Where it comes last it returns the number of new events.
+func (m *participant) withdraw(ctx context.Context, r *epoch) int {
+	if r == nil || !m.hand(r, lifecycle.Batch{}) {
+		return 0
 	}
+	return m.coordinator.run(ctx, r)
 }

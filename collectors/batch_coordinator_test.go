@@ -87,9 +87,10 @@ func TestAMemberThatHasNothingLeavesTheRoundToTheOthers(t *testing.T) {
 		if last {
 			synced(t, p, first, 1)
 		}
-		b.withdraw(t.Context(), first)
-		if got := <-out; got.err != nil {
-			t.Errorf("last %v: %v", last, got.err)
+		told := b.withdraw(t.Context(), first)
+		got := <-out
+		if told += got.added; got.err != nil || told != 3 {
+			t.Errorf("last %v: %d new events are told, %v; want 3", last, told, got.err)
 		}
 		if len(l.sizes) != 1 || l.sizes[0] != 3 {
 			t.Errorf("last %v: commits of %v events, want one of 3", last, l.sizes)

@@ -63,6 +63,10 @@ func (c *Collector) append(ctx context.Context, b *lineBatch) (int, error) {
 
 // withdraw takes a batch out of its epoch, which goes on without it.
 func (c *Collector) withdraw(ctx context.Context, b *lineBatch) {
-	c.participant.withdraw(ctx, b.epoch)
+	c.withdrawFrom(ctx, b.epoch)
 	b.epoch = nil
+}
+
+func (c *Collector) withdrawFrom(ctx context.Context, e *epoch) {
+	c.status.added(c.participant.withdraw(ctx, e))
 }

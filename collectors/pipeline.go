@@ -119,7 +119,7 @@ func (c *Collector) take(ctx context.Context, r *reader, p *pipeline, read []del
 		read = read[:n]
 	}
 	if len(read) == 0 {
-		c.participant.withdraw(ctx, e)
+		c.withdrawFrom(ctx, e)
 		return nil
 	}
 	b := c.newBatch(read, e)

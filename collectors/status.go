@@ -91,6 +91,13 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	}
 }
 
+// added notes new events of others' lines.
+func (s *status) added(newEvents int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.New += uint64(newEvents)
+}
+
 // reached is the last line committed: its sequence and its store time.
 func (s *status) reached() (seq uint64, at lifecycle.Micros) {
 	s.mu.Lock()
