@@ -138,7 +138,10 @@ func (c *Collector) keepsStep(ctx context.Context, p *pipeline) bool {
 	case c.status.othersSince().Known():
 		return false
 	}
-	c.settled = c.settled || c.cfg.Barrier.settle(ctx)
+	if !c.settled {
+		c.participant.idle() // The others go on meanwhile.
+		c.settled = c.cfg.Barrier.settle(ctx, c.given)
+	}
 	return c.settled
 }
 
