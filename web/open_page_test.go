@@ -62,7 +62,7 @@ func TestAnOpenPageCostsLittle(t *testing.T) {
 	browser := testkit.Browser(t)
 	for _, p := range pages {
 		got, changes := costOf(t, browser, s, p.path, each)
-		t.Logf("%-10s %s; %.0f changes a second", p.name, got, float64(changes)/each.Seconds())
+		t.Logf("%-10s %s; %.0f changes a second; moved: %s", p.name, got, float64(changes)/each.Seconds(), strings.Join(got.Moved, "; "))
 		if got.perHour > p.perHour || got.Shift > shift || got.Longest > 1000 {
 			t.Errorf("%s: %s; want at most %.0f MB, %.2f, 1,000 ms; moved: %s", p.name, got, p.perHour, shift, strings.Join(got.Moved, "; "))
 		}
