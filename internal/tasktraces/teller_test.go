@@ -91,6 +91,18 @@ func (f *fleet) complete(task string, seq uint64) {
 	f.say(2, lifecycle.Acked, "", seq, 1, lifecycle.Detail{})
 }
 
+// noneDue waits until no trace is left to be told, so that nobody tells one again.
+func (f *fleet) noneDue() {
+	f.t.Helper()
+	testkit.Eventually(f.t, patience, func() error {
+		due, err := f.store.DueTraces(f.t.Context(), lifecycle.MicrosOf(time.Now()), 10)
+		if err == nil && len(due) != 0 {
+			err = fmt.Errorf("still due: %v", due)
+		}
+		return err
+	})
+}
+
 // teller is ready to tell.
 func (f *fleet) teller(change func(*Config)) *Teller {
 	f.t.Helper()
@@ -349,6 +361,7 @@ func TestWhatIsRefusedOrTooOldIsGivenUpAndCounted(t *testing.T) {
 	if n := <-dropped; n != 1 {
 		t.Errorf("%d were given up, want 1", n)
 	}
+	f.noneDue()
 	stop()
 	f.receiver.Refuse(http.StatusBadRequest)
 	f.complete("old", 9)
@@ -356,13 +369,7 @@ func TestWhatIsRefusedOrTooOldIsGivenUpAndCounted(t *testing.T) {
 	if n := <-dropped; n != 1 {
 		t.Errorf("%d were given up, want 1", n)
 	}
-	testkit.Eventually(t, patience, func() error {
-		due, err := f.store.DueTraces(t.Context(), lifecycle.MicrosOf(time.Now()), 10)
-		if err == nil && len(due) != 0 {
-			err = fmt.Errorf("still due: %v", due)
-		}
-		return err
-	})
+	f.noneDue()
 }
 
 func TestOfTwoReplicasOneTells(t *testing.T) {
