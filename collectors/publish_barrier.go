@@ -64,9 +64,9 @@ func (b *PublishBarrier) Patient() *PublishBarrier {
 // A nil barrier is open. False says that ctx was done first.
 func (b *PublishBarrier) Pause(ctx context.Context) bool { return b.wait(ctx, b.last) }
 
-// given is the sequence up to which publish lines were given to somebody; zero where the stream or the durable is missing. That of a nil barrier is zero.
+// given is the sequence up to which publish lines were given to somebody; zero where the stream or the durable is missing, and of a barrier that is not patient.
 func (b *PublishBarrier) given(ctx context.Context) (uint64, error) {
-	if b == nil {
+	if b == nil || !b.patient {
 		return 0, nil
 	}
 	at, err := b.reached(ctx)

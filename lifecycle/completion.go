@@ -87,8 +87,9 @@ func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
 
 // take adds what a report says of m.
 func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
+	fits := said.by(own) && (said.MsgID == "" || said.MsgID == own.MsgID)
 	for _, at := range []Micros{said.CompletedAt, said.LastCompletedAt} {
-		if of := said.MsgID == "" || said.MsgID == own.MsgID; at.Known() && of && said.by(own) && t.mayBeSpokenOf(own, at) && t.speaksOf(said, copies, at) < 0 {
+		if fits && at.Known() && t.mayBeSpokenOf(own, at) && t.speaksOf(said, copies, at) < 0 {
 			b.unboundAt = earliest(b.unboundAt, at)
 		}
 	}
