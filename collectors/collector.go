@@ -29,8 +29,7 @@ type Collector struct {
 	pos         position
 	holes       holes
 	losses      losses // Of a shard.
-	given       uint64 // Up to here publish lines had been given to somebody when this session began.
-	settled     bool   // Those are stored.
+	settled     bool   // The publish lines are stored that somebody had in hand when this session began.
 
 	restored uint64 // As [position.Restored].
 
@@ -120,9 +119,6 @@ func (c *Collector) session(ctx context.Context) error {
 		return err
 	}
 	c.restored, c.stored, c.settled = c.pos.Restored, 0, false
-	if c.given, err = c.cfg.Barrier.given(ctx); err != nil {
-		return fmt.Errorf("ask up to where publishes were given out: %w", err)
-	}
 	if err := c.beginLosses(ctx, stream, consumer); err != nil {
 		return err
 	}

@@ -138,9 +138,9 @@ func (c *Collector) keepsStep(ctx context.Context, p *pipeline) bool {
 	case c.status.othersSince().Known():
 		return false
 	}
-	if !c.settled {
-		c.participant.idle() // The others go on meanwhile.
-		c.settled = c.cfg.Barrier.settle(ctx, c.given)
+	if !c.settled { // Asked with the first backlog, not when the session begins: others may have come meanwhile, and nothing shows it yet.
+		c.participant.idle() // The other sources go on.
+		c.settled = c.cfg.Barrier.settle(ctx)
 	}
 	return c.settled
 }

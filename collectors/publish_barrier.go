@@ -64,21 +64,12 @@ func (b *PublishBarrier) Patient() *PublishBarrier {
 // A nil barrier is open. False says that ctx was done first.
 func (b *PublishBarrier) Pause(ctx context.Context) bool { return b.wait(ctx, b.last) }
 
-// given is the sequence up to which publish lines were given to somebody; zero where the stream or the durable is missing, and of a barrier that is not patient.
-func (b *PublishBarrier) given(ctx context.Context) (uint64, error) {
-	if b == nil || !b.patient {
-		return 0, nil
-	}
-	at, err := b.reached(ctx)
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return 0, nil
-	}
-	return at.given, err
-}
-
-// settle is Pause for the lines up to one.
-func (b *PublishBarrier) settle(ctx context.Context, upTo uint64) bool {
-	return b.wait(ctx, func(context.Context) (uint64, error) { return upTo, nil })
+// settle is Pause for what somebody had in hand at the call.
+func (b *PublishBarrier) settle(ctx context.Context) bool {
+	return b.wait(ctx, func(ctx context.Context) (uint64, error) {
+		at, err := b.reached(ctx)
+		return at.given, err
+	})
 }
 
 func (b *PublishBarrier) wait(ctx context.Context, end func(context.Context) (uint64, error)) bool {
