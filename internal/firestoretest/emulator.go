@@ -22,18 +22,47 @@ func Emulator(t testing.TB) string {
 	if jar == "" || err != nil {
 		return ""
 	}
+	for range 3 {
+		if addr := startEmulator(t, java, jar); addr != "" {
+			return addr
+		}
+	}
+	t.Fatal("the emulator ends before it answers")
+	return ""
+}
+
+// startEmulator returns the address once the emulator answers there; empty where it ended before: somebody else may have taken its port meanwhile.
+func startEmulator(t testing.TB, java, jar string) string {
+	t.Helper()
 	host, port := freePort(t)
 	cmd := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start",
 		"--host="+host, "--port="+port)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // It is killed in the end.
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // It was killed.
+		<-ended
 	})
 	addr := net.JoinHostPort(host, port)
-	testkit.Eventually(t, time.Minute, func() error { return answers(t.Context(), "http://"+addr) })
+	gone := false
+	testkit.Eventually(t, time.Minute, func() error {
+		select {
+		case <-ended:
+			gone = true
+			return nil
+		default:
+			return answers(t.Context(), "http://"+addr)
+		}
+	})
+	if gone {
+		return ""
+	}
 	return addr
 }
 
