@@ -29,7 +29,7 @@ type Collector struct {
 	pos         position
 	holes       holes
 	losses      losses // Of a shard.
-	settled     bool   // The publish lines are stored that somebody had in hand when this session began.
+	settled     bool   // The publish lines are stored that somebody had in hand when the first backlog of this session came.
 
 	restored uint64 // As [position.Restored].
 
