@@ -55,11 +55,16 @@ func (v view) lastTakerGone(m lifecycle.MessageFacts, until lifecycle.Micros) (l
 
 // took reports whether a consumer of that name took a message: lines of its deliveries say so, or it was seen to take the subject.
 func (v view) took(name string, m lifecycle.MessageFacts) bool {
-	if m.Consumer == name || slices.ContainsFunc(m.Consumers, func(c lifecycle.ConsumerFacts) bool { return c.Consumer == name }) {
+	if namedBy(name, m) {
 		return true
 	}
 	if filters, known := v.filtersOf(name); known {
 		return lifecycle.MatchesAny(filters, m.Stored.Subject)
 	}
 	return m.Stored.Agent != "" && v.mayHaveTaken(name, m.Stored)
+}
+
+// namedBy reports whether lines of a message name a consumer of that name.
+func namedBy(name string, m lifecycle.MessageFacts) bool {
+	return m.Consumer == name || slices.ContainsFunc(m.Consumers, func(c lifecycle.ConsumerFacts) bool { return c.Consumer == name })
 }

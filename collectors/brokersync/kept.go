@@ -49,10 +49,14 @@ func (v view) shares(m lifecycle.MessageFacts) bool {
 	return false
 }
 
-// takes reports whether a consumer delivers a message: in a work queue the only one does, in another stream each workers' consumer that takes its subject.
+// takes reports whether a consumer delivers a message: in a work queue the only one does, in another stream each workers' consumer that takes its subject, or is
+// named by its lines where no publish line says that.
 func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
-	if v.Kept && m.Stored != nil {
+	switch {
+	case v.Kept && m.Stored != nil:
 		return !c.Watches && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
+	case v.Kept:
+		return !c.Watches && namedBy(c.Name, m)
 	}
 	of := v.consumerOf(m)
 	return of != nil && of.Name == c.Name
