@@ -31,6 +31,9 @@ type Collector struct {
 	losses      losses // Of a shard.
 	settled     bool   // The publish lines are stored that somebody had in hand when the first backlog of this session came.
 
+	outstanding outstanding
+	inHand      *inHand // Of a stream that others remove lines from; else nil.
+
 	restored uint64 // As [position.Restored].
 
 	stored uint64        // Up to here lines are stored, or are in the gap below.
@@ -125,27 +128,28 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.readOutstanding(ctx, stream, consumer.CachedInfo()); err != nil {
 		return err
 	}
-	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries, sharded: !c.shard.Whole()}
+	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries, sharded: !c.shard.Whole(), inHand: c.inHand}
 	defer r.abandon()
-	watching, stopWatching := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.watch(watching, stream, consumer)
-	}()
-	defer func() { stopWatching(); <-watched }()
 	c.status.set(health.OK, "")
 	return c.work(ctx, r)
 }
 
-// work moves batch after batch from the reader into the store.
+// work moves batch after batch from the reader into the store, and watches the durable meanwhile.
 func (c *Collector) work(ctx context.Context, r *reader) error {
 	grace, cancel := graceful(ctx, c.cfg.Grace)
 	defer cancel()
 	waiting, stop := graceful(ctx, min(c.cfg.Grace, barrierWait))
 	defer stop()
 	p := c.startPipeline(grace, waiting)
+	watching, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.watch(watching, r, p)
+	}()
 	err := c.moveAll(ctx, grace, r, p)
+	stopWatching()
+	<-watched
 	if err = cmp.Or(p.close(), err); err != nil {
 		return err
 	}
@@ -283,10 +287,14 @@ func (c *Collector) resume(stream lifecycle.StreamID, info *jetstream.ConsumerIn
 	}
 }
 
-// watch measures the backlog until ctx is done.
-func (c *Collector) watch(ctx context.Context, stream lifecycle.StreamID, consumer jetstream.Consumer) {
+// watch measures the backlog until ctx is done, and looks for lines that nobody will acknowledge.
+func (c *Collector) watch(ctx context.Context, r *reader, p *pipeline) {
+	pause := c.cfg.Watch
+	if c.src.Edited {
+		pause /= editedLooks
+	}
 	for {
-		info, err := consumer.Info(ctx)
+		info, err := r.consumer.Info(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -295,10 +303,11 @@ func (c *Collector) watch(ctx context.Context, stream lifecycle.StreamID, consum
 		default:
 			pending := info.NumPending + uint64(info.NumAckPending)
 			c.status.backlog(pending, c.storedByAny(ctx, pending), c.cfg.Now())
-			c.findLosses(ctx, consumer)
-			c.findElsewhere(ctx, stream, info)
+			c.findLosses(ctx, r.consumer)
+			c.findElsewhere(ctx, r.stream, info)
+			c.readStanding(ctx, r.stream, info, p)
 		}
-		if !sleep(ctx, c.cfg.Watch) {
+		if !sleep(ctx, pause) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -35,6 +36,33 @@ func TestALineInHandIsReadThoughTheOneBesideItIsPurged(t *testing.T) {
 	defer stop()
 	b.publish("next")
 	b.waitFor(2)
+}
+
+// Another replica is killed with a line in hand. Whoever is left reads it before the broker gives it out again.
+func TestALineInTheHandOfAKilledReplicaIsReadSoon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.src.Edited = true
+	b.createStream(jetstream.StreamConfig{})
+	_, stop := b.start()
+	defer stop()
+	b.waitAcked() // The durable is there.
+	consumer, err := b.js.Consumer(t.Context(), "LINES", "fleetglass-lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled, err := consumer.Fetch(1, jetstream.FetchMaxWait(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for published := uint64(1); len(pulled.Messages()) == 0; published++ { // The broker gives lines to whoever asks, in turn.
+		b.publish(fmt.Sprint(published))
+		b.waitFor(int(published))
+		info, err := consumer.Info(t.Context())
+		if err != nil || info.Delivered.Consumer != published {
+			t.Fatalf("%d lines were given out %d times, %v", published, info.Delivered.Consumer, err)
+		}
+	}
 }
 
 // inHandOfTheKilled publishes lines and takes them as somebody does who is killed before he acknowledges.

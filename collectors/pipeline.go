@@ -38,6 +38,7 @@ func (c *Collector) commitAll(ctx, waiting context.Context, p *pipeline, acknowl
 			open := c.cfg.Barrier.Pause(waiting)
 			if p.barred.Add(-1); !open {
 				handBack(b.deliveries)
+				c.inHand.answered(b.deliveries)
 				continue
 			}
 		}
@@ -76,6 +77,7 @@ func (c *Collector) acknowledgeAll(committed <-chan []delivery) error {
 				return fmt.Errorf("acknowledge: %w", err)
 			}
 		}
+		c.inHand.answered(deliveries)
 		c.deliveries.give(deliveries)
 	}
 	return nil

@@ -47,6 +47,7 @@ type reader struct {
 	last     int        // Lines of the batch before.
 	pool     *slicePool[delivery]
 	sharded  bool // A shard is read: the rank counts.
+	inHand   *inHand
 }
 
 // putBack gives lines to the following next, before those that come.
@@ -111,6 +112,7 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 			began = time.Now()
 		}
 		batch = append(batch, d)
+		r.inHand.take(d.line.Seq)
 		if r.left == 0 && !r.draining { // The next lines come while these are committed.
 			if err := r.again(); err != nil {
 				return batch, more, err
