@@ -156,19 +156,20 @@ func (ev *evidence) shown(a Attempt) bool {
 	return a.Former || a.N <= ev.life.currentAttempt(ev.deliveries)
 }
 
-// consumerRecreated reports whether an attempt was delivered under two consumer sequences. One that is another attempt's too proves nothing: the advisory of a
-// deleted message names its first delivery beside a later attempt.
+// consumerRecreated reports whether the consumer is known to have begun anew, or an attempt was delivered under a later consumer sequence than the one after it. Two
+// sequences of one attempt prove nothing: the broker takes back the number of a delivery that reached nobody, and gives it again. Nor does one that is another
+// attempt's too: the advisory of a deleted message names its first delivery beside a later attempt.
 func (m *MessageFacts) consumerRecreated() bool {
+	var last uint64
 	for i, a := range m.Attempts {
-		own := len(a.CSeqs)
-		for _, cseq := range a.CSeqs {
-			if own > 1 && m.deliveredElse(i, cseq) {
-				own--
-			}
+		own := slices.DeleteFunc(slices.Clone(a.CSeqs), func(cseq uint64) bool { return m.deliveredElse(i, cseq) })
+		if len(own) == 0 {
+			continue
 		}
-		if own > 1 {
+		if slices.Min(own) < last {
 			return true
 		}
+		last = max(last, slices.Max(own))
 	}
 	return m.RecreatedAt.Known() || len(m.Former) > 0
 }
