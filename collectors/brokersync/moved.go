@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -109,5 +110,16 @@ type moves struct {
 func (v view) movesOf(c Consumer, m lifecycle.MessageFacts, moved map[string]lifecycle.Micros) moves {
 	others, known := moved[c.Name]
 	known = v.captured(c.DeliveredAt) && (known || c.Alone || c.single() && c.Met) // What may hold one when it is seen first is believed to have held no more before, unless lines that were read say so.
-	return moves{lastNonDelivery(m), others, known}
+	return moves{max(lastNonDelivery(m), handedBack(m)), others, known}
+}
+
+// handedBack is until when the time of the last delivery may be that of a delayed nak of the message: the message comes again only after the delay, and a busy broker
+// carries the nak out long after its line.
+func handedBack(m lifecycle.MessageFacts) (until lifecycle.Micros) {
+	for _, a := range slices.Concat(m.Attempts, m.Former) {
+		if a.NakDelay > 0 {
+			until = max(until, a.LastNakAt.Add(time.Duration(a.NakDelay)-captureLagMax))
+		}
+	}
+	return until
 }
