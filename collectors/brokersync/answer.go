@@ -115,7 +115,8 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 		return b, fmt.Errorf("find %s: %w", fleet.CapturePub, err)
 	}
 	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
-	b.Discarded = max(pub.CachedInfo().State.FirstSeq, 1) - 1
+	kept := pub.CachedInfo().State
+	b.Discarded = max(kept.FirstSeq, 1) - 1 + uint64(kept.NumDeleted)
 	for _, subject := range a.cfg.Contract.CaptureSubjects(a.stream.CachedInfo().Config.Subjects) {
 		for _, captured := range fleet.CapturedSubjects(subject) {
 			first, err := firstCaptured(ctx, pub, captured, a.seen.Stream.Name)

@@ -75,6 +75,8 @@ func (b Begin) position(o Observation) uint64 {
 		return o.LastSeq
 	case b.CaptureCreated < o.Created:
 		return 0 // All of the stream was published after capture began.
+	case b.Discarded > 0 && o.Limits.TTL:
+		return 0 // Any line may have gone with its message's own time to live: which was the first nobody knows.
 	}
 	before := o.LastSeq
 	if b.FirstCaptured > 0 {

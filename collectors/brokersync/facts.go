@@ -67,7 +67,7 @@ type Begin struct {
 	CaptureMissing bool   // Otherwise: there is no capture stream of publishes.
 	CaptureCreated lifecycle.Micros
 	FirstCaptured  uint64 // The sequence that its first line names; zero for none.
-	Discarded      uint64 // How many lines it held before that one, and discarded.
+	Discarded      uint64 // How many lines it held, and has no more.
 }
 
 // Deletions are the consumers of the stream that were deleted, as captured advisories say.

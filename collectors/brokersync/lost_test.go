@@ -79,6 +79,33 @@ func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testi
 	b.noTwins(t, "task-6")
 }
 
+// The lines of a message's own time to live go from the middle of the capture stream, before Fleetglass is there. The first line that it finds is not the first one that
+// was captured.
+func TestLinesThatWentFromTheMiddleBeforeTheFirstOneAreAGap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	a := b.agent(t, "lossy").works(nats.ConsumerConfig{})
+	a.must(a.nc.Publish("obs.pub.of.another", nil))
+	for i := range 4 {
+		a.publish(fmt.Sprintf("task-%d", i+1))
+	}
+	b.captured(t, "OBS_PUB", 5)
+	for seq := uint64(1); seq <= 3; seq++ {
+		a.must(a.js.DeleteMsg("OBS_PUB", seq+1))
+		a.must(a.js.DeleteMsg("TASKS", seq))
+	}
+	b.start()
+	b.expect(t, "task-4", "published (stored)")
+	testkit.Eventually(t, patience, func() error {
+		for _, g := range b.gaps(t) {
+			if strings.Contains(g.Reason, "publish lines of TASKS were lost") && g.FromSeq == 1 && g.ToSeq == 3 {
+				return nil
+			}
+		}
+		return fmt.Errorf("gaps: %+v", b.gaps(t))
+	})
+}
+
 // A capture stream without a leader loses publish lines for seconds, over several polls. No part may take the place of the one before, and what was
 // stored long before is not in doubt.
 func TestARunOfLostLinesThatIsFoundInPartsIsOneGap(t *testing.T) {
