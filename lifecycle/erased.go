@@ -72,16 +72,21 @@ func (t *TaskFacts) foundBefore(c DeliveryCopy, records Micros) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records && !t.erased(d, d.At, c.AckedAt) }) || t.reportedBefore(c, c.Surely)
 }
 
-// erasedUnread is when a record of the message's key was last deleted, or had expired, since the message was stored, and no record of the key was read before
-// that; zero where there is none. What the record said is not known, nor whether there was one: a store notes the deletion of a key that it does not have too.
+// erasedUnread is when a record of the message's key was last deleted, or had expired, since the message was stored; zero as in [TaskFacts.unreadErased].
 func (t *TaskFacts) erasedUnread(m *MessageFacts) (at Micros) {
 	if m.Stored == nil {
 		return 0
 	}
-	slot := recordSlot(m.Stored.IdempotencyKey)
+	return t.unreadErased(m.Stored.IdempotencyKey, m.Stored.At, math.MaxInt64)
+}
+
+// unreadErased is when a record of a key was last deleted, or had expired, in a period, and no record of the key was read before that; zero where there is none.
+// What the record said is not known, nor whether there was one: a store notes the deletion of a key that it does not have too.
+func (t *TaskFacts) unreadErased(key string, from, to Micros) (at Micros) {
+	slot := recordSlot(key)
 	for _, x := range t.Erased {
 		read := slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == x.Slot && c.At <= x.At })
-		if x.Slot == slot && x.At >= m.Stored.At && !read {
+		if x.Slot == slot && x.At >= from && x.At <= to && !read {
 			at = x.At
 		}
 	}
