@@ -76,6 +76,8 @@ func (w *life) recordLater() {
 	w.know(func() {
 		// Of one that no consumer has in hand, or that was purged, no line tells when it left: that it is missed shows after the record.
 		m.recorded, m.late = m.recorded || there || len(m.open) == 0 || m.purged, true
+		_, naked := m.deeds[len(m.deeds)-1].ends["naked"]
+		m.idle = m.idle || naked
 		w.isSaid(m, recorded)
 	})
 	w.record(m.task, map[string]any{"idempotencyKey": fmt.Sprintf("%s-%d", w.task(m.task), m.key), "natsStreamSeq": m.seq})

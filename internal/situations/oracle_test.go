@@ -64,7 +64,9 @@ func (w *life) repeatsTold(task string, told layers) error {
 
 // repeatsNamed holds when each repeat of a task's work that the clients know of is caught, done or at least called unknown.
 func (w *life) repeatsNamed(task string, told layers) error {
-	if w.partner != nil || w.renewed || w.unheard.Load() || w.recordLost(task) {
+	// What is recorded between two attempts may be the second one's work, unless its begin is known.
+	idle := slices.ContainsFunc(w.letters, func(m *mail) bool { return m.task == task && m.idle })
+	if w.partner != nil || w.renewed || w.unheard.Load() || w.recordLost(task) || idle {
 		return nil
 	}
 	if named := told.idempotency + told.execution + told.unknown; named < w.keyed[task] {
