@@ -2,7 +2,6 @@ package brokersync
 
 import (
 	"slices"
-	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -141,8 +140,7 @@ func answeredDelivery(v view, c Consumer, m lifecycle.MessageFacts, others map[s
 // else was noted there since, and no line of the delivery is older.
 func isDelivery(c Consumer, m lifecycle.MessageFacts, moved moves) bool {
 	line := firstLine(m, c.DeliveredCSeq)
-	before := func(at lifecycle.Micros, lag time.Duration) bool { return !at.Known() || at.Add(lag) < c.DeliveredAt }
-	return c.DeliveredAt.Known() && moved.known && before(moved.own, captureLagMax) && before(moved.others, movedLag) && (!line.Known() || c.DeliveredAt <= line)
+	return c.DeliveredAt.Known() && moved.known && moved.until < c.DeliveredAt && (!line.Known() || c.DeliveredAt <= line)
 }
 
 // unknownDelivery says of a message that the broker has delivered, and of which no delivery is known, that its first one happened. Lines that

@@ -20,7 +20,7 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		return nil
 	}
 	open, redelivered := a.open(c), c.Redelivered > a.dead
-	moved := moves{others: a.nonDelivery, known: v.captured(c.DeliveredAt) && v.Drained >= c.DeliveredAt.Add(movedLag)}
+	moved := moves{until: a.nonDelivery.Add(movedLag), known: v.captured(c.DeliveredAt) && v.Drained >= c.DeliveredAt.Add(movedLag)}
 	switch {
 	case len(f.messages) == 1 && (len(a.own[0])+len(open) <= 1 || redelivered):
 		return ownAll(v, c, f.messages[0], a.own[0], open, moved)

@@ -14,7 +14,7 @@ import (
 const (
 	// movedRead is how many sequences are read at most to find what else a consumer may have had in hand.
 	movedRead = 200
-	// movedLag is as [captureLagMax] of the lines of other messages than the one that was delivered: nothing else contradicts a mistake about them.
+	// movedLag is as [captureLagMax] of heartbeats, and of the lines of other messages than the one that was delivered: nothing else contradicts a mistake about them.
 	movedLag = 500 * time.Millisecond
 )
 
@@ -102,24 +102,32 @@ func (v view) captured(at lifecycle.Micros) bool {
 
 // moves say when lines tell last of something that may have moved the time of a consumer's last delivery.
 type moves struct {
-	own, others lifecycle.Micros // Of the message that was delivered, and of others.
-	known       bool             // All lines that may tell of others were read.
+	until lifecycle.Micros // Until then the time that the broker gives may be that of one, however late it carried it out.
+	known bool             // All lines that may tell of one were read.
 }
 
 // movesOf are those about a consumer of which m is the last delivery.
 func (v view) movesOf(c Consumer, m lifecycle.MessageFacts, moved map[string]lifecycle.Micros) moves {
 	others, known := moved[c.Name]
 	known = v.captured(c.DeliveredAt) && (known || c.Alone || c.single() && c.Met) // What may hold one when it is seen first is believed to have held no more before, unless lines that were read say so.
-	return moves{max(lastNonDelivery(m), handedBack(m)), others, known}
+	own := max(lastNonDelivery(m).Add(captureLagMax), lastBeat(m).Add(movedLag), handedBack(m))
+	return moves{max(own, others.Add(movedLag)), known}
 }
 
-// handedBack is until when the time of the last delivery may be that of a delayed nak of the message: the message comes again only after the delay, and a busy broker
-// carries the nak out long after its line.
+// handedBack is until when a message that was handed back with a delay does not come again: the delay counts from when the broker carries that out.
 func handedBack(m lifecycle.MessageFacts) (until lifecycle.Micros) {
 	for _, a := range slices.Concat(m.Attempts, m.Former) {
 		if a.NakDelay > 0 {
-			until = max(until, a.LastNakAt.Add(time.Duration(a.NakDelay)-captureLagMax))
+			until = max(until, a.LastNakAt.Add(time.Duration(a.NakDelay)))
 		}
 	}
 	return until
+}
+
+// lastBeat is the latest heartbeat of a message.
+func lastBeat(m lifecycle.MessageFacts) (at lifecycle.Micros) {
+	for _, a := range slices.Concat(m.Attempts, m.Former) {
+		at = max(at, a.LastBeat)
+	}
+	return at
 }
