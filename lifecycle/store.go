@@ -74,8 +74,8 @@ type TaskChange struct {
 
 var lastChange atomic.Uint64
 
-// NextChange numbers a change of a task. Who changes the task takes the number while nobody else can, and who reads it takes the number before: commits end in one
-// order, and are told of in any.
+// NextChange numbers a change of a task. Who changes the task takes the number while nobody else can: commits end in one order, and are told of in any. Who reads it
+// takes the number before. That number may be higher than the one of a commit that ends only after the reading: whoever tells of both reads once more then.
 func NextChange() uint64 { return lastChange.Add(1) }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in

@@ -66,10 +66,11 @@ func newBoot() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Publish notes that tasks changed and wakes the subscribers. It never blocks on one of them. A change that somebody tells late, after a later one of its task, is none.
-func (h *Hub) Publish(changes []lifecycle.TaskChange) {
+// Publish notes that tasks changed and wakes the subscribers. It never blocks on one of them. A change that somebody tells late, after a later one of its task, is none:
+// it is returned.
+func (h *Hub) Publish(changes []lifecycle.TaskChange) (late []lifecycle.TaskChange) {
 	if len(changes) == 0 {
-		return
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,9 +78,12 @@ func (h *Hub) Publish(changes []lifecycle.TaskChange) {
 		key := "task " + c.TaskID
 		if known := h.byKey[key]; known == nil || c.Number >= known.Value.(entry).change.Number {
 			h.note(entry{key: key, change: c})
+		} else {
+			late = append(late, c)
 		}
 	}
 	h.wakeAll()
+	return late
 }
 
 // PublishOperation notes how far an operation is and wakes the subscribers. It never blocks on one of them.

@@ -130,7 +130,9 @@ func (r *Replicas) pass(own *live.Subscription) {
 			r.here.Missed = true
 			continue
 		}
-		r.cfg.All.Publish(c.Tasks)
+		for _, t := range r.cfg.All.Publish(c.Tasks) { // What was read since may be from before this commit ended.
+			r.away.Tasks[t.TaskID] = r.away.Tasks[t.TaskID] || t.Fallen
+		}
 		for _, t := range c.Tasks {
 			r.here.Tasks[t.TaskID] = r.here.Tasks[t.TaskID] || t.Fallen
 		}

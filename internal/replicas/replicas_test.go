@@ -155,6 +155,29 @@ func TestReadersSeeWhatOtherReplicasCommit(t *testing.T) {
 }
 
 // Whoever may publish can send anything. Nothing of it is said, but what the store has.
+// A commit takes its number before it ends. What another replica named is read in between: it has a higher number, and is older.
+func TestACommitThatEndsAfterAReadingIsSeen(t *testing.T) {
+	t.Parallel()
+	store := &shared{tasks: map[string]lifecycle.State{"one": lifecycle.StatePublished}}
+	all, _ := fleet(t, store, 2)
+	sees := func(want lifecycle.State) {
+		testkit.Eventually(t, patience, func() error {
+			if all[0].look(); all[0].tasks["one"] != want {
+				return fmt.Errorf("its readers see %q, want %q", all[0].tasks["one"], want)
+			}
+			return nil
+		})
+	}
+	number := lifecycle.NextChange()
+	all[1].own.Publish([]lifecycle.TaskChange{{TaskID: "one", State: lifecycle.StatePublished}})
+	sees(lifecycle.StatePublished)
+	store.mu.Lock()
+	store.tasks["one"] = lifecycle.StateCompleted
+	store.mu.Unlock()
+	all[0].own.Publish([]lifecycle.TaskChange{{TaskID: "one", State: lifecycle.StateCompleted, Number: number}})
+	sees(lifecycle.StateCompleted)
+}
+
 func TestAForgedMessageSaysNothing(t *testing.T) {
 	t.Parallel()
 	store := &shared{tasks: map[string]lifecycle.State{"one": lifecycle.StatePublished}}
