@@ -215,7 +215,7 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	case !t.completedBefore(c, c.After) && !leaked && t.toldMeanwhile(c):
 		return found(LayerUnknown, "Another attempt was reported or recorded as completed, and whether this one began before that or after is not known.")
 	case !t.completedBefore(c, c.After) && !leaked && t.unreadErased(c.IdemKey, 0, c.AckedAt).Known():
-		return found(LayerUnknown, "A record of its key was deleted, or had expired, before it could be read: whether the work was done before is not known.")
+		return found(LayerUnknown, "A record of its key was deleted, or had expired, and no completion was read from it: whether the work was done before is not known.")
 	case !t.completedBefore(c, c.After):
 	case c.several():
 		return found(LayerUnknown, "Completion was known before this attempt began, and several consumers take the message: which of them had it done is not known.")
