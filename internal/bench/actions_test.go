@@ -34,6 +34,9 @@ func measureActions(b *bench) {
 	entries := killTasks(b, js, wanted)
 	glass.knowsEntry(b, entries[len(entries)-1])
 	published, err := js.Conn().SubscribeSync(contract.TaskSubject("devops", "deployment"))
+	if err == nil {
+		err = js.Conn().Flush() // The broker may hear of it only after the first retry is published.
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
