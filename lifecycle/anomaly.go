@@ -157,7 +157,7 @@ func (ev *evidence) shown(a Attempt) bool {
 }
 
 // consumerRecreated reports whether the consumer is known to have begun anew, or an attempt was delivered under a later consumer sequence than the one after it. Two
-// sequences of one attempt prove nothing: the broker takes back the number of a delivery that reached nobody, and gives it again. Nor does one that is another
+// sequences of one attempt prove nothing: a busy broker gives a number twice (docs/broker-facts.md). Nor does one that is another
 // attempt's too: the advisory of a deleted message names its first delivery beside a later attempt.
 func (m *MessageFacts) consumerRecreated() bool {
 	var last uint64
