@@ -123,13 +123,18 @@ func (b *bench) put(path string, r record) *firestore.WriteResult {
 	return w
 }
 
+// completed is the record of a task that completed at that time by the agent's clock.
+func completed(task string, at time.Time) record {
+	return record{
+		"taskId": task, "agentId": "backend", "completedAt": at.UnixMilli(), "resultSummary": "done", "natsStreamSeq": 7,
+		"expiresAt": at.Add(72 * time.Hour).UnixMilli(),
+	}
+}
+
 // complete writes the record of a task that completed at that time by the agent's clock.
 func (b *bench) complete(task string, at time.Time) {
 	b.t.Helper()
-	b.put("task-idempotency/"+task, record{
-		"taskId": task, "agentId": "backend", "completedAt": at.UnixMilli(), "resultSummary": "done", "natsStreamSeq": 7,
-		"expiresAt": at.Add(72 * time.Hour).UnixMilli(),
-	})
+	b.put("task-idempotency/"+task, completed(task, at))
 }
 
 // completeAll completes task after task.
