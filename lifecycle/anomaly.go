@@ -139,7 +139,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyVanished, head.goneUnexplained() && !answered && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
-	note(AnomalyForged, head.Forged || head.ExhaustedDenied > head.RecreatedAt)
+	note(AnomalyForged, head.Forged || head.ExhaustedForged > head.RecreatedAt)
 	note(AnomalyConsumerRecreated, head.consumerRecreated())
 	for _, a := range attempts {
 		if a.Silent && (a.N < len(attempts) || a.End == EndTimedOut) {

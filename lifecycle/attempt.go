@@ -232,14 +232,21 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 		case gone.Known():
 			a.End, a.EndedAt = EndRemoved, gone
 			a.doubtBegin()
-		case m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= a.BeganAt:
+		case m.usedUp(*a):
 			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, m.MaxDeliveriesAt, true
+			a.doubtBegin()
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt
 			a.doubtBegin()
 		}
 		next = firstKnown(a.BeganAt, next)
 	}
+}
+
+// usedUp reports whether the attempt is one of those that were used up. A busy broker notes a worker's line later than it says so: a begin that only such a
+// line bounds makes no later attempt of it.
+func (m *MessageFacts) usedUp(a Attempt) bool {
+	return m.MaxDeliveriesAt.Known() && (a.BeganAt <= m.MaxDeliveriesAt || !a.BeganExact && a.N <= m.MaxDeliveriesN)
 }
 
 func firstKnown(a, b Micros) Micros {

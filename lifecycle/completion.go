@@ -157,7 +157,10 @@ func (t *TaskFacts) completes(c Completed, copies []DeliveryCopy) int {
 		}
 	}
 	i := only(fits, func(i int) bool { return copies[i].mayBeHeldAt(c.At) })
-	if i < 0 || (copies[i].Gone.Known() && c.At > copies[i].Gone) {
+	switch {
+	case i < 0, copies[i].Gone.Known() && c.At > copies[i].Gone:
+		return -1
+	case len(fits) > 1 && c.At < copies[i].At: // Its store's clock may be late, or somebody wrote the record of another message again.
 		return -1
 	}
 	return i

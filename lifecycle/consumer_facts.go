@@ -20,9 +20,11 @@ type ConsumerFacts struct {
 	Deliveries      []DeliveryFacts `json:"deliveries,omitempty"`
 	Claims          []Claim         `json:"claims,omitempty"`
 	MaxDeliveriesAt Micros          `json:"max_deliveries,omitempty"`
+	MaxDeliveriesN  int             `json:"max_deliveries_n,omitempty"`
 	ExhaustedSaid   Micros          `json:"exhausted_said,omitempty"`
 	ExhaustedSaidN  int             `json:"exhausted_said_n,omitempty"`
 	ExhaustedDenied Micros          `json:"exhausted_denied,omitempty"`
+	ExhaustedForged Micros          `json:"exhausted_forged,omitempty"`
 	RecreatedAt     Micros          `json:"recreated,omitempty"`
 
 	// Another's worker ended the message for itself while this one was still to deliver or answer it, and it was seen later that it does not take it.
@@ -45,9 +47,11 @@ func (m *MessageFacts) swap(c *ConsumerFacts) {
 	m.Deliveries, c.Deliveries = c.Deliveries, m.Deliveries
 	m.Claims, c.Claims = c.Claims, m.Claims
 	m.MaxDeliveriesAt, c.MaxDeliveriesAt = c.MaxDeliveriesAt, m.MaxDeliveriesAt
+	m.MaxDeliveriesN, c.MaxDeliveriesN = c.MaxDeliveriesN, m.MaxDeliveriesN
 	m.ExhaustedSaid, c.ExhaustedSaid = c.ExhaustedSaid, m.ExhaustedSaid
 	m.ExhaustedSaidN, c.ExhaustedSaidN = c.ExhaustedSaidN, m.ExhaustedSaidN
 	m.ExhaustedDenied, c.ExhaustedDenied = c.ExhaustedDenied, m.ExhaustedDenied
+	m.ExhaustedForged, c.ExhaustedForged = c.ExhaustedForged, m.ExhaustedForged
 	m.RecreatedAt, c.RecreatedAt = c.RecreatedAt, m.RecreatedAt
 }
 

@@ -102,9 +102,10 @@ func (ev *evidence) deadAt() (Micros, bool) {
 	return ev.presumedAt()
 }
 
+// maxedAt is when the broker said that the attempts were used up; false where it delivered the message again since, or the current attempt has a higher number.
 func (ev *evidence) maxedAt() (Micros, bool) {
-	at := ev.life.MaxDeliveriesAt
-	return at, at.Known() && ev.deliveredAt <= at
+	at, n := ev.life.MaxDeliveriesAt, ev.life.MaxDeliveriesN
+	return at, at.Known() && ev.deliveredAt <= at && (n == 0 || ev.n <= n)
 }
 
 func (ev *evidence) presumedAt() (Micros, bool) {

@@ -25,10 +25,12 @@ type MessageFacts struct {
 
 	Consumers []ConsumerFacts `json:"consumers,omitempty"` // Workers' consumers each of which gets the message, by name. What they did is not in the fields above.
 
-	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
+	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`   // Latest time that attempts were used up.
+	MaxDeliveriesN  int          `json:"max_deliveries_n,omitempty"` // The last of the attempts that were used up then.
 	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
 	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that the advisories speak of.
-	ExhaustedDenied Micros       `json:"exhausted_denied,omitempty"` // Advisories up to then are contradicted by the broker's state.
+	ExhaustedDenied Micros       `json:"exhausted_denied,omitempty"` // Advisories up to then do not count: the broker's state says otherwise.
+	ExhaustedForged Micros       `json:"exhausted_forged,omitempty"` // The latest of them that the state of the same incarnation contradicts.
 	RecreatedAt     Micros       `json:"recreated,omitempty"`        // Latest re-creation of the consumer while the message was open.
 	RefutedAt       Micros       `json:"refuted,omitempty"`          // Latest time the message was seen in the stream after an ack.
 	VanishedAt      Micros       `json:"vanished,omitempty"`
@@ -150,6 +152,9 @@ func (m *MessageFacts) Join(e Event) {
 		m.ExhaustedSaid, m.ExhaustedSaidN = latest(m.ExhaustedSaid, e.At), max(m.ExhaustedSaidN, e.Attempt)
 	case ExhaustionDenied:
 		m.ExhaustedDenied = latest(m.ExhaustedDenied, e.At)
+		if !e.Detail.Former {
+			m.ExhaustedForged = latest(m.ExhaustedForged, e.At)
+		}
 	case Published, Repaired:
 		m.joinStored(storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
@@ -158,7 +163,7 @@ func (m *MessageFacts) Join(e Event) {
 	case Delivered:
 		m.joinDelivery(e)
 	case MaxDeliveries:
-		m.MaxDeliveriesAt = latest(m.MaxDeliveriesAt, e.At)
+		m.joinMaxDeliveries(e)
 	case ConsumerRecreated:
 		m.RecreatedAt = latest(m.RecreatedAt, e.At)
 	case AckRefuted:
@@ -234,6 +239,16 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		a.Expired = joinExpiry(a.Expired, e)
 	case PresumedDead:
 		a.Dead = joinExpiry(a.Dead, e)
+	}
+}
+
+// joinMaxDeliveries adds that attempts are used up. The latest time counts, with the number that was said then.
+func (m *MessageFacts) joinMaxDeliveries(e Event) {
+	switch {
+	case e.At > m.MaxDeliveriesAt:
+		m.MaxDeliveriesAt, m.MaxDeliveriesN = e.At, e.Attempt
+	case e.At == m.MaxDeliveriesAt:
+		m.MaxDeliveriesN = max(m.MaxDeliveriesN, e.Attempt)
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 	NakConfirmed      Kind = "nak_confirmed"      // The MSG_NAKED advisory.
 	TermConfirmed     Kind = "term_confirmed"     // The MSG_TERMINATED advisory: a worker's +TERM, or, in the broker's own words, a removal.
 	ExhaustionSaid    Kind = "exhaustion_said"    // The MAX_DELIVERIES advisory, which anybody may have sent: it counts when the broker's own state agrees.
-	ExhaustionDenied  Kind = "exhaustion_denied"  // The broker's own state contradicts that advisory.
+	ExhaustionDenied  Kind = "exhaustion_denied"  // The broker's own state says otherwise than that advisory: somebody else sent it, or the consumer was made again since.
 	MaxDeliveries     Kind = "max_deliveries"     // Attempts used up, as advisory and state of the broker agree. Lazy: it comes with the next pull, or never.
 	Delivered         Kind = "delivered"          // Consumer state shows a delivery of this message.
 	AttemptUnanswered Kind = "attempt_unanswered" // A delivery is proved by consumer sequences but no line of it was seen (yet).

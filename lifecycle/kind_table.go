@@ -129,7 +129,7 @@ var kindTable = [...]KindRow{
 	{ExhaustionSaid, "said to be exhausted", "exhausted", "wait", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneNone,
 		"An advisory says that the attempts are used up. It counts when the broker's own state agrees."},
 	{ExhaustionDenied, "not exhausted", "info", "warn", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
-		"The broker's own state contradicts an advisory that the attempts are used up: the broker did not send it."},
+		"The broker's own state says otherwise than an advisory that the attempts are used up: somebody else sent it, or the consumer was made again since."},
 	{MaxDeliveries, "max deliveries", "exhausted", "bad", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage | LaneAttempt,
 		"The broker said that the attempts are used up. It says so with the next pull, or never."},
 	{Delivered, "delivered", "delivered", "run", Broker, AboutAttempt, OfDelivery, PhaseDelivered, LaneNone,

@@ -14,7 +14,7 @@ func (m MessageFacts) CurrentLife() MessageFacts {
 	}
 	since := m.RecreatedAt
 	if m.MaxDeliveriesAt < since {
-		m.MaxDeliveriesAt = 0
+		m.MaxDeliveriesAt, m.MaxDeliveriesN = 0, 0
 	}
 	return m.parted(func(at Micros) bool { return at >= since })
 }
@@ -23,7 +23,7 @@ func (m MessageFacts) CurrentLife() MessageFacts {
 // later.
 func (m MessageFacts) pastLife() MessageFacts {
 	until, former := m.RecreatedAt, m.Former
-	m.MaxDeliveriesAt, m.RecreatedAt, m.VanishedAt, m.Former, m.Claims = 0, 0, 0, nil, nil // What claims show was joined.
+	m.MaxDeliveriesAt, m.MaxDeliveriesN, m.RecreatedAt, m.VanishedAt, m.Former, m.Claims = 0, 0, 0, 0, nil, nil // What claims show was joined.
 	m = m.parted(func(at Micros) bool { return at < until })
 	for _, f := range former {
 		m.attempt(f.N).join(f)

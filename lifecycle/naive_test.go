@@ -190,7 +190,7 @@ func (n naive) observed() State {
 	maxed := life.last(is(MaxDeliveries))
 	vanished := n.gone()
 	termed := n.any(func(e Event) bool { return n.terminates(e) && n.firstTerm(e.Attempt) > refuted })
-	exhausted := dead || (maxed > 0 && delivered <= maxed)
+	exhausted := dead || (maxed > 0 && delivered <= maxed && (life.maxedNumber() == 0 || attempt <= life.maxedNumber()))
 	// A stream that keeps its messages gives them again once their consumer was created anew.
 	again := recreated > 0 && attempt > 0 && !recorded && !vanished && !termed && !exhausted && !life.ackCounts(refuted)
 	acked = acked && !again
@@ -232,6 +232,17 @@ func (n naive) observed() State {
 	return StateOutcomeUnknown
 }
 
+// maxedNumber is the last attempt that the broker's latest word on it says was used up; zero where it names none.
+func (n naive) maxedNumber() int {
+	number := 0
+	for _, e := range n.all(is(MaxDeliveries)) {
+		if e.At == n.last(is(MaxDeliveries)) {
+			number = max(number, e.Attempt)
+		}
+	}
+	return number
+}
+
 // had reports whether a worker is known to have had the message, of whichever incarnation of its consumer.
 func (n naive) had() bool {
 	return n.attempt() > 0 || n.any(func(e Event) bool { return e.Detail.Former && e.Attempt > 0 })
@@ -246,22 +257,19 @@ func (n naive) stranded(life naive) bool {
 	return n.last(is(Stranded)) > n.last(is(Adopted)) && life.without(is(ReportClaimed, ReportAccepted)).attempt() <= seen
 }
 
-// entryOfIt reports whether a dead-letter entry speaks of this message, and not of another task's. While no publish was seen every entry does.
-func (n naive) entryOfIt() bool {
-	for _, e := range n.all(is(DeadLettered)) {
-		if e.Detail.OfTask != "other" || !n.any(is(Published)) {
-			return true
-		}
-	}
-	return false
+// ofIt reports whether a dead-letter entry speaks of this message, and not of another task's. While no publish was seen every entry does.
+func (n naive) ofIt(e Event) bool {
+	return e.Kind == DeadLettered && (e.Detail.OfTask != "other" || !n.any(is(Published)))
 }
+
+func (n naive) entryOfIt() bool { return n.any(n.ofIt) }
 
 // livedAfterEntries reports whether a worker got the message, or sent a heartbeat or a nak, two seconds or more after the last entry that speaks of it.
 func (n naive) livedAfterEntries() bool {
 	lived := n.last(func(e Event) bool {
 		return e.Attempt > 0 && (is(Heartbeat, Nacked)(e) || e.Kind == Delivered && e.Detail.Exact)
 	})
-	return lived > n.last(func(e Event) bool { return e.Kind == DeadLettered && e.Detail.OfTask != "other" }).Add(2*time.Second)
+	return lived > n.last(n.ofIt).Add(2*time.Second)
 }
 
 // terminates reports whether a line ends its attempt for good: the worker's own, or an advisory that the worker's line or the end of the

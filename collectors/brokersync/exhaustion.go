@@ -104,6 +104,8 @@ func exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycle.MessageFacts)
 	e := newEvent(kind, m, c, m.ExhaustedSaid, uint64(m.ExhaustedSaid))
 	if kind == lifecycle.MaxDeliveries {
 		e.Attempt = m.ExhaustedSaidN
+		return e
 	}
+	e.Detail.Former = c.Began() > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
 	return e
 }

@@ -236,6 +236,9 @@ func describe(e lifecycle.Event) string {
 	if e.Detail.Exact {
 		s += " exact"
 	}
+	if e.Detail.Former {
+		s += " former"
+	}
 	if e.Detail.Basis.Known() {
 		s += fmt.Sprintf(" basis=%s deadline=%s", offset(e.Detail.Basis), offset(e.Detail.Deadline))
 	}

@@ -240,9 +240,11 @@ type messageFactsRow struct {
 	Watchers        []lifecycle.Watcher       `msg:"E,omitempty"`
 	Consumers       []lifecycle.ConsumerFacts `msg:"F,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
+	MaxDeliveriesN  int                       `msg:"K,omitempty"`
 	ExhaustedSaid   lifecycle.Micros          `msg:"A,omitempty"`
 	ExhaustedSaidN  int                       `msg:"B,omitempty"`
 	ExhaustedDenied lifecycle.Micros          `msg:"C,omitempty"`
+	ExhaustedForged lifecycle.Micros          `msg:"L,omitempty"`
 	RecreatedAt     lifecycle.Micros          `msg:"i,omitempty"`
 	RefutedAt       lifecycle.Micros          `msg:"j,omitempty"`
 	VanishedAt      lifecycle.Micros          `msg:"k,omitempty"`
@@ -273,9 +275,11 @@ type consumerFactsRow struct {
 	Deliveries      []lifecycle.DeliveryFacts `msg:"d,omitempty"`
 	Claims          []lifecycle.Claim         `msg:"e,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"f,omitempty"`
+	MaxDeliveriesN  int                       `msg:"n,omitempty"`
 	ExhaustedSaid   lifecycle.Micros          `msg:"g,omitempty"`
 	ExhaustedSaidN  int                       `msg:"h,omitempty"`
 	ExhaustedDenied lifecycle.Micros          `msg:"i,omitempty"`
+	ExhaustedForged lifecycle.Micros          `msg:"o,omitempty"`
 	RecreatedAt     lifecycle.Micros          `msg:"j,omitempty"`
 	OwesAt          lifecycle.Micros          `msg:"l,omitempty"`
 	NotTakenAt      lifecycle.Micros          `msg:"m,omitempty"`

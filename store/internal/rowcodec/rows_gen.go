@@ -1772,8 +1772,8 @@ func (z *completionFactsRow) Msgsize() (s int) {
 func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(13)
-	var zb0001Mask uint16 /* 13 bits */
+	zb0001Len := uint32(15)
+	var zb0001Mask uint16 /* 15 bits */
 	_ = zb0001Mask
 	if z.Consumer == "" {
 		zb0001Len--
@@ -1803,29 +1803,37 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.OwesAt == 0 {
+	if z.ExhaustedForged == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.NotTakenAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
+	}
+	if z.OwesAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2000
+	}
+	if z.NotTakenAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4000
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1896,31 +1904,41 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendInt(o, z.MaxDeliveriesN)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendInt(o, z.ExhaustedSaidN)
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedForged))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendInt64(o, int64(z.OwesAt))
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.NotTakenAt))
@@ -2065,6 +2083,12 @@ func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.MaxDeliveriesAt = lifecycle.Micros(zb0006)
 			}
+		case "n":
+			z.MaxDeliveriesN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MaxDeliveriesN")
+				return
+			}
 		case "g":
 			{
 				var zb0007 int64
@@ -2091,35 +2115,45 @@ func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.ExhaustedDenied = lifecycle.Micros(zb0008)
 			}
-		case "j":
+		case "o":
 			{
 				var zb0009 int64
 				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
+					err = msgp.WrapError(err, "ExhaustedForged")
 					return
 				}
-				z.RecreatedAt = lifecycle.Micros(zb0009)
+				z.ExhaustedForged = lifecycle.Micros(zb0009)
 			}
-		case "l":
+		case "j":
 			{
 				var zb0010 int64
 				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "OwesAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.OwesAt = lifecycle.Micros(zb0010)
+				z.RecreatedAt = lifecycle.Micros(zb0010)
 			}
-		case "m":
+		case "l":
 			{
 				var zb0011 int64
 				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "OwesAt")
+					return
+				}
+				z.OwesAt = lifecycle.Micros(zb0011)
+			}
+		case "m":
+			{
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "NotTakenAt")
 					return
 				}
-				z.NotTakenAt = lifecycle.Micros(zb0011)
+				z.NotTakenAt = lifecycle.Micros(zb0012)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -2151,7 +2185,7 @@ func (z *consumerFactsRow) Msgsize() (s int) {
 	for za0004 := range z.Claims {
 		s += (*claimRow)(&z.Claims[za0004]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s += 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
 
@@ -5582,8 +5616,8 @@ func (z loggedEffectRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(35)
-	var zb0001Mask uint64 /* 35 bits */
+	zb0001Len := uint32(37)
+	var zb0001Mask uint64 /* 37 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -5633,97 +5667,105 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.RefutedAt == 0 {
+	if z.ExhaustedForged == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.VanishedAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.VanishedWhy == "" {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Removal == "" {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Undelivered == false {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.OrphanedAt == 0 {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.AdoptedAt == 0 {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.StrandedAt == 0 {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.StrandedN == 0 {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Entries == nil {
+	if z.StrandedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.Dead == nil {
+	if z.StrandedN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.Triage == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
 	}
-	if z.Asked == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000000
 	}
-	if z.Classified == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20000000
 	}
-	if z.Repaired == false {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40000000
 	}
-	if z.Forged == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000000
 	}
-	if z.FirstAt == 0 {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x100000000
 	}
-	if z.LastAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x200000000
 	}
-	if z.LastKind == "" {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x800000000
+	}
+	if z.LastKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1000000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -5841,71 +5883,81 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
 		}
 		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "K"
+			o = append(o, 0xa1, 0x4b)
+			o = msgp.AppendInt(o, z.MaxDeliveriesN)
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "A"
 			o = append(o, 0xa1, 0x41)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "B"
 			o = append(o, 0xa1, 0x42)
 			o = msgp.AppendInt(o, z.ExhaustedSaidN)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "C"
 			o = append(o, 0xa1, 0x43)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "L"
+			o = append(o, 0xa1, 0x4c)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedForged))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.RefutedAt))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.VanishedAt))
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.VanishedWhy)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, string(z.Removal))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendBool(o, z.Undelivered)
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "H"
 			o = append(o, 0xa1, 0x48)
 			o = msgp.AppendInt64(o, int64(z.StrandedAt))
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "I"
 			o = append(o, 0xa1, 0x49)
 			o = msgp.AppendInt(o, z.StrandedN)
 		}
-		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
@@ -5917,7 +5969,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -5930,7 +5982,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -5943,7 +5995,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -5956,7 +6008,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -5969,27 +6021,27 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x400000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000000) == 0 { // if not omitted
 			// string "G"
 			o = append(o, 0xa1, 0x47)
 			o = msgp.AppendString(o, string(z.LastKind))
@@ -6209,6 +6261,12 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.MaxDeliveriesAt = lifecycle.Micros(zb0008)
 			}
+		case "K":
+			z.MaxDeliveriesN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MaxDeliveriesN")
+				return
+			}
 		case "A":
 			{
 				var zb0009 int64
@@ -6235,35 +6293,45 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.ExhaustedDenied = lifecycle.Micros(zb0010)
 			}
-		case "i":
+		case "L":
 			{
 				var zb0011 int64
 				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
+					err = msgp.WrapError(err, "ExhaustedForged")
 					return
 				}
-				z.RecreatedAt = lifecycle.Micros(zb0011)
+				z.ExhaustedForged = lifecycle.Micros(zb0011)
 			}
-		case "j":
+		case "i":
 			{
 				var zb0012 int64
 				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0012)
+				z.RecreatedAt = lifecycle.Micros(zb0012)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0013 int64
 				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0013)
+			}
+		case "k":
+			{
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0013)
+				z.VanishedAt = lifecycle.Micros(zb0014)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -6273,13 +6341,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0014 string
-				zb0014, bts, err = msgp.ReadStringBytes(bts)
+				var zb0015 string
+				zb0015, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0014)
+				z.Removal = lifecycle.Removal(zb0015)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -6289,33 +6357,33 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0015)
+				z.OrphanedAt = lifecycle.Micros(zb0016)
 			}
 		case "p":
-			{
-				var zb0016 int64
-				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "AdoptedAt")
-					return
-				}
-				z.AdoptedAt = lifecycle.Micros(zb0016)
-			}
-		case "H":
 			{
 				var zb0017 int64
 				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "AdoptedAt")
+					return
+				}
+				z.AdoptedAt = lifecycle.Micros(zb0017)
+			}
+		case "H":
+			{
+				var zb0018 int64
+				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "StrandedAt")
 					return
 				}
-				z.StrandedAt = lifecycle.Micros(zb0017)
+				z.StrandedAt = lifecycle.Micros(zb0018)
 			}
 		case "I":
 			z.StrandedN, bts, err = msgp.ReadIntBytes(bts)
@@ -6324,20 +6392,20 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				return
 			}
 		case "w":
-			var zb0018 uint32
-			zb0018, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0019 uint32
+			zb0019, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0018 > zd41d09belimitArrays {
+			if zb0019 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0018) {
-				z.Entries = (z.Entries)[:zb0018]
+			if cap(z.Entries) >= int(zb0019) {
+				z.Entries = (z.Entries)[:zb0019]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0018)
+				z.Entries = make([]lifecycle.DeadFacts, zb0019)
 			}
 			for za0007 := range z.Entries {
 				bts, err = (*deadFactsRow)(&z.Entries[za0007]).UnmarshalMsg(bts)
@@ -6428,33 +6496,33 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0019 int64
-				zb0019, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0020 int64
+				zb0020, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0019)
+				z.FirstAt = lifecycle.Micros(zb0020)
 			}
 		case "v":
 			{
-				var zb0020 int64
-				zb0020, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0021 int64
+				zb0021, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0020)
+				z.LastAt = lifecycle.Micros(zb0021)
 			}
 		case "G":
 			{
-				var zb0021 string
-				zb0021, bts, err = msgp.ReadStringBytes(bts)
+				var zb0022 string
+				zb0022, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastKind")
 					return
 				}
-				z.LastKind = lifecycle.Kind(zb0021)
+				z.LastKind = lifecycle.Kind(zb0022)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -6500,7 +6568,7 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0006 := range z.Consumers {
 		s += (*consumerFactsRow)(&z.Consumers[za0006]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize
+	s += 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize
 	for za0007 := range z.Entries {
 		s += (*deadFactsRow)(&z.Entries[za0007]).Msgsize()
 	}
