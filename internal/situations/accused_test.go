@@ -16,7 +16,7 @@ func (w *life) accused(task string, told *seen) error {
 	unstored := w.unheard.Load() || some(func(m *mail) bool { return m.unwanted || !m.expires.IsZero() })
 	recorded := some(func(m *mail) bool { return m.recorded || m.reported || m.late || m.misnamed })
 	could := map[string]bool{
-		"forged":              *withForgery || w.land.twofold && w.mode == interrupted, // "What does not hold yet" in docs/situations.md.
+		"forged":              *withForgery,
 		"clock_skew":          false,
 		"entry_unproved":      false,
 		"semantic_duplicate":  false,

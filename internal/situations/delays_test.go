@@ -97,7 +97,12 @@ func besideADelay(answer string) func(*clients) {
 		c.answer(c.pull(worker), forADay)
 		c.publish(publish{})
 		c.answer(c.pull(worker), answer)
+		c.seen()
+		if answer == "-NAK" {
+			c.pull(worker)
+			return
+		}
 		c.works(time.Second)
-		c.tryPull(worker, time.Second)
+		c.inTime(c.tryPull(worker, time.Second) == nil, "the lease of the other ran out")
 	}
 }

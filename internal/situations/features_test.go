@@ -69,7 +69,7 @@ var features = []situation{{
 		_, err := c.js.PublishMsg(c.ctx, m)
 		c.must(err)
 		fired := c.pull(worker)
-		c.works(3 * time.Second) // What capture does not see is read while it is in the stream.
+		c.seen() // What capture does not see is read while it is in the stream.
 		c.ack(fired)
 	},
 	mode:   live, // Afterwards nothing is left of either, but a gap.

@@ -129,9 +129,7 @@ var leases = []situation{{
 			c.works(500 * time.Millisecond)
 			c.heartbeat(zombie)
 		}
-		if c.tryPull(worker, 100*time.Millisecond) != nil {
-			c.must(errors.New("the broker delivered a third time"))
-		}
+		c.inTime(c.tryPull(worker, 100*time.Millisecond) == nil, "the broker delivered a third time")
 	},
 	never: neverOfAttempt(2, isNot("exhausted"), neverStale("presumed_dead")),
 	may:   all(attempts(0, 2, 2), either(is("failed"), neverStale("stale"))),

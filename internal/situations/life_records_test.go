@@ -21,8 +21,12 @@ type saying struct {
 	reported bool      // An agent said so.
 	recorded bool      // A record is there, or is about to be.
 	over     bool      // A record was written over another, or deleted, or is about to be.
+	old      bool      // The record that is there says a time before that from which documents are polled: without a listener only the day's sweep finds it.
 	deleted  time.Time // When a record was last deleted.
 }
+
+// polledBack is how far behind the latest completion documents are polled.
+const polledBack = 10 * time.Minute
 
 // justDeleted is how long after the deletion of a record a worker may be given a message that the broker had sent before.
 const justDeleted = 500 * time.Millisecond
@@ -43,7 +47,7 @@ func (w *life) isSaid(m *mail, by func(*saying)) {
 }
 
 // recorded notes that a record of a message's work is there.
-func recorded(s *saying) { s.recorded, s.over = true, s.over || s.recorded }
+func recorded(s *saying) { s.recorded, s.over, s.old = true, s.over || s.recorded, false }
 
 // recordLost reports whether a record of a task may never have been seen: a document holds what was written last.
 func (w *life) recordLost(task string) bool {
@@ -56,6 +60,11 @@ func (w *life) recordLost(task string) bool {
 		}
 	}
 	return false
+}
+
+// recordUnread reports whether the record of a message's work may wait for the day's sweep: a document whose time is old was written while Fleetglass was down.
+func (w *life) recordUnread(m *mail) bool {
+	return w.mode == interrupted && w.land.outside && w.said[work{m.task, m.key}].old
 }
 
 // saidBefore reports whether the completion of a message's work was told when a delivery began.
@@ -90,14 +99,15 @@ func (w *life) recordAgain() {
 		return
 	}
 	fields := map[string]any{"idempotencyKey": fmt.Sprintf("%s-%d", w.task(m.task), m.key), "natsStreamSeq": m.seq}
-	ofAny := false
+	ofAny, shift := false, time.Duration(0)
 	switch w.random.IntN(4) {
 	case 0:
 		fields["resultSummary"] = "done, looked at again"
 	case 1:
 		ofAny, fields["natsStreamSeq"] = true, nil
 	case 2:
-		fields["completedAt"] = time.Now().Add(time.Duration(w.random.IntN(7200)-3600) * time.Second).UnixMilli()
+		shift = time.Duration(w.random.IntN(7200)-3600) * time.Second
+		fields["completedAt"] = time.Now().Add(shift).UnixMilli()
 	}
 	w.note("record of %d again: %v", m.seq, fields)
 	for _, o := range w.letters {
@@ -107,7 +117,12 @@ func (w *life) recordAgain() {
 		there := w.there(o.letter)
 		w.know(func() { o.recorded, o.late = o.recorded || there || len(o.open) == 0 || o.purged, true })
 	}
-	w.know(func() { w.isSaid(m, recorded) })
+	w.know(func() {
+		w.isSaid(m, func(s *saying) {
+			recorded(s)
+			s.old = shift < -polledBack
+		})
+	})
 	w.record(m.task, fields)
 }
 

@@ -151,7 +151,7 @@ func (w *life) agrees(s story) error {
 		if err := w.boundariesTold(m.task, s.told()); err != nil {
 			return err
 		}
-		if w.said[work{m.task, m.key}].recorded && s.told().Idempotency == nil {
+		if w.said[work{m.task, m.key}].recorded && s.told().Idempotency == nil && !w.recordUnread(m) {
 			return fmt.Errorf("the completion of task %q is recorded, and no record of it is known", m.task)
 		}
 		if err := w.leaseTold(m, said); err != nil {

@@ -37,6 +37,7 @@ type situation struct {
 
 const (
 	settling   = 4 * time.Second
+	turns      = 3                      // How often a row is played at most. It is played again only where its clients came too late.
 	sampling   = 400 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
 	apart      = 50 * time.Millisecond  // Between the beginnings of two rows of a land.
 	few        = 16                     // So many rows hardly take a share of the machine.
@@ -101,16 +102,48 @@ type result struct {
 	last    story
 }
 
-// play plays all rows of a mode, each land on a broker of its own. It says when [few] rows are left.
+// play plays all rows of a mode. It says when [few] rows are left. Rows whose clients came too late are played again afterwards, by themselves.
 func play(t *testing.T, m mode, nearlyOver func()) []result {
 	t.Helper()
-	lands := map[string]*scene{}
+	scenes := scenesOf(t, m, chosen(t, m))
 	var left atomic.Int64
 	over := func() {
 		if left.Add(-1) == few {
 			nearlyOver()
 		}
 	}
+	var players []*player
+	for _, s := range scenes {
+		players = append(players, s.players...)
+	}
+	left.Store(int64(len(players)))
+	for _, p := range players {
+		p.over = over
+	}
+	for turn := 1; len(scenes) > 0; turn++ {
+		prepare(t, scenes)
+		playScenes(t, m, scenes)
+		var again []*player
+		for i, p := range players {
+			if p.late != "" && turn < turns {
+				t.Logf("%s/%s is played again: %s", p.heading, p.name, p.late)
+				players[i] = &player{heading: p.heading, situation: p.situation, agent: p.agent, over: func() {}}
+				again = append(again, players[i])
+			}
+		}
+		scenes = scenesOf(t, m, again)
+	}
+	var out []result
+	for _, p := range players {
+		out = append(out, result{heading: p.heading, name: p.name, err: p.failed, last: p.last})
+	}
+	return out
+}
+
+// chosen are the rows that are played in a mode.
+func chosen(t *testing.T, m mode) []*player {
+	t.Helper()
+	var out []*player
 	for _, heading := range slices.Sorted(maps.Keys(rows)) {
 		for i, row := range rows[heading] {
 			if row.on.name == "" {
@@ -123,31 +156,30 @@ func play(t *testing.T, m mode, nearlyOver func()) []result {
 			if !row.in(m) || !regexp.MustCompile(*only).MatchString(heading+"/"+row.name) {
 				continue
 			}
-			if lands[row.on.name] == nil {
-				lands[row.on.name] = &scene{mode: m, world: newWorld(t, row.on)}
-			}
-			if lands[row.on.name].world == nil {
-				continue
-			}
-			s := lands[row.on.name]
-			s.players = append(s.players, &player{heading: heading, situation: row, agent: fmt.Sprintf("%s%d", heading, i), over: over})
-			left.Add(1)
+			out = append(out, &player{heading: heading, situation: row, agent: fmt.Sprintf("%s%d", heading, i)})
 		}
+	}
+	return out
+}
+
+// scenesOf gives each land a broker of its own. Rows of lands that this broker cannot have are left out.
+func scenesOf(t *testing.T, m mode, players []*player) []*scene {
+	t.Helper()
+	lands := map[string]*scene{}
+	for _, p := range players {
+		s := lands[p.on.name]
+		if s == nil {
+			s = &scene{mode: m, world: newWorld(t, p.on)}
+			lands[p.on.name] = s
+		}
+		s.players = append(s.players, p)
 	}
 	maps.DeleteFunc(lands, func(_ string, s *scene) bool { return s.world == nil })
 	scenes := slices.Collect(maps.Values(lands))
 	for _, s := range scenes { // Who is looked at the longest begins first.
 		slices.SortStableFunc(s.players, func(a, b *player) int { return cmp.Compare(b.settle, a.settle) })
 	}
-	prepare(t, scenes)
-	playScenes(t, m, scenes)
-	var out []result
-	for _, name := range slices.Sorted(maps.Keys(lands)) {
-		for _, p := range lands[name].players {
-			out = append(out, result{heading: p.heading, name: p.name, err: p.failed, last: p.last})
-		}
-	}
-	return out
+	return scenes
 }
 
 // playScenes lets all players act and judges what is said of them. The world of a scene that is over is closed: it takes a share of the machine.
@@ -251,7 +283,8 @@ type player struct {
 	over    func() // Called once it is judged.
 
 	mu     sync.Mutex
-	failed error // What went wrong first.
+	failed error  // What went wrong first.
+	late   string // Where the clients came too late: how that was seen.
 	last   story
 	ended  moment // When the last act was over.
 }
@@ -274,12 +307,16 @@ func (p *player) hasFailed() bool {
 func (p *player) happen() {
 	defer func() {
 		p.ended = p.clients.clock.moment()
-		if r := recover(); r != nil {
-			f, ok := r.(failure)
-			if !ok {
-				panic(r)
-			}
-			p.fail(fmt.Errorf("the clients cannot act: %w", f.err))
+		switch r := recover().(type) {
+		case nil:
+		case late:
+			p.mu.Lock()
+			p.late, p.failed = r.what, errors.New("the clients came too late: "+r.what)
+			p.mu.Unlock()
+		case failure:
+			p.fail(fmt.Errorf("the clients cannot act: %w", r.err))
+		default:
+			panic(r)
 		}
 	}()
 	p.act(p.clients)
@@ -326,6 +363,9 @@ func (p *player) look(ctx context.Context, g *glass) (story, bool) {
 // judge asks until the broker's state was looked at long enough after the last act, and then until what may be said is said.
 func (p *player) judge(g *glass) {
 	defer p.over()
+	if p.late != "" {
+		return
+	}
 	settle := max(p.settle, settling)
 	if err := g.settled(p.clients.ctx, p.ended); err != nil {
 		p.fail(err)
