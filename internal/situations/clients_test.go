@@ -205,12 +205,12 @@ func atOnce(n int) func(*jetstream.ConsumerConfig) {
 // reaches nobody.
 func (c *clients) pull(consumer jetstream.Consumer, options ...jetstream.FetchOpt) jetstream.Msg {
 	var why error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause(c.ctx, 20*time.Millisecond) {
 		m, err := c.ask(consumer, 20*time.Second, options...)
 		if m != nil {
 			return m
 		}
-		why = errors.Join(why, err)
+		why = err
 	}
 	c.must(errors.Join(errors.New("the broker delivers nothing"), why))
 	return nil

@@ -122,7 +122,7 @@ var ways = []situation{{
 	name: "the workers' consumer goes by itself while a worker has the message",
 	act: func(c *clients) {
 		c.publish(publish{})
-		worker := c.workers(wait(time.Second), func(cfg *jetstream.ConsumerConfig) { cfg.InactiveThreshold = time.Second })
+		worker := c.workers(wait(10*time.Second), func(cfg *jetstream.ConsumerConfig) { cfg.InactiveThreshold = 3 * time.Second })
 		c.heartbeat(c.pull(worker))
 		for until := time.Now().Add(patience); ; pause(c.ctx, sampling) {
 			if _, err := worker.Info(c.ctx); errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -132,8 +132,9 @@ var ways = []situation{{
 			}
 		}
 	},
-	may:   all(isNot(done...), attempts(0, 1, 1), says(noConsumer...), silent("the broker delivers it again")),
-	never: all(isNot(append(done, "removed")...), neverStale("expiring")),
+	may:    all(isNot(done...), attempts(0, 1, 1), says(noConsumer...), silent("the broker delivers it again")),
+	never:  all(isNot(append(done, "removed")...), neverStale("expiring")),
+	settle: 12 * time.Second,
 }, {
 	name: "the worker is given headers alone",
 	act: func(c *clients) {
