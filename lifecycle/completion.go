@@ -160,7 +160,7 @@ func (t *TaskFacts) completes(c Completed, copies []DeliveryCopy) int {
 	switch {
 	case i < 0, copies[i].Gone.Known() && c.At > copies[i].Gone:
 		return -1
-	case len(fits) > 1 && c.At < copies[i].At: // Its store's clock may be late, or somebody wrote the record of another message again.
+	case c.Seq == 0 && c.At < copies[i].At: // Its store's clock may be late, or somebody wrote the record of another message, which may not be known, again.
 		return -1
 	}
 	return i

@@ -114,7 +114,8 @@ func (n naive) beats(pick func(Event) bool) bool {
 }
 
 // completed reports whether a record that was stored two seconds before the message was seen to be removed, or a report that came by then, says that
-// the work was done. A message that was only missed had gone by two seconds later.
+// the work was done. A message that was only missed had gone by two seconds later. A record that was there before the message was
+// stored is about another one, also where it is written again with the time that it states.
 func (n naive) completed(how ...Kind) bool {
 	var by Micros
 	for _, e := range n.events {
@@ -129,6 +130,12 @@ func (n naive) completed(how ...Kind) bool {
 		by = by.Add(-2 * time.Second)
 	}
 	return n.any(func(e Event) bool {
+		older := func(o Event) bool {
+			return o.Kind == CompletionRecorded && o.Detail.CreatedAt == e.Detail.CreatedAt && o.At < n.last(is(Published))
+		}
+		if e.Kind == CompletionRecorded && n.any(older) {
+			return false
+		}
 		return is(how...)(e) && (by == 0 || max(e.At, e.Detail.HeardAt) <= by)
 	})
 }
