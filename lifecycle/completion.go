@@ -9,7 +9,7 @@ import (
 // A completion belongs to one idempotency key and one message, and to no other (SITUATIONS, "Completion"):
 //
 //   - A record that names its stream sequence completes that message. One that names none completes the only message of its key that it can
-//     mean: the only one there is, else the only one that a worker had at that time.
+//     mean: the only one there is, else the only one that a worker had at that time. It completes none that was stored after it.
 //   - A record that was stored after a message had been removed from the stream does not complete that message. Nor does one that was stored
 //     up to [bindingSlack] before the removal showed: which of the two came first cannot be told, and what is in doubt is not completed.
 //     For a report the time at which it came decides: what its agent says of the time may be wrong.
