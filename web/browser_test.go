@@ -396,9 +396,10 @@ func stayCool(t *testing.T, browser context.Context) {
 	}
 	looked, slowest := eval[int](t, b, `window.looked`), eval[float64](t, b, `window.slowest`)
 	t.Logf("%d changes in %d s: looked at the server %d times, longest task %.0f ms", seconds*1000, seconds, looked, slowest)
-	if looked < 1 || looked > 7*seconds {
+	if looked > 7*seconds {
 		t.Errorf("looked at the server %d times in %d seconds", looked, seconds)
 	}
+	b.until(t, `window.looked > 0`) // A busy machine gives the page no time meanwhile.
 }
 
 func paintSoon(t *testing.T, browser context.Context) {
