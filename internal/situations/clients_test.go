@@ -216,6 +216,13 @@ func (c *clients) pull(consumer jetstream.Consumer, options ...jetstream.FetchOp
 	return nil
 }
 
+// seqOf is the stream sequence of a delivery.
+func (c *clients) seqOf(m jetstream.Msg) uint64 {
+	meta, err := m.Metadata()
+	c.must(err)
+	return meta.Sequence.Stream
+}
+
 // tryPull asks once; nil when nothing is delivered in the given time.
 func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jetstream.Msg {
 	m, _ := c.ask(consumer, within)

@@ -37,12 +37,12 @@ var settings = []situation{{
 	act: func(c *clients) {
 		c.publish(publish{task: "back"})
 		c.publish(publish{})
-		worker := c.workers(atOnce(2), wait(2*time.Second))
+		worker := c.workers(atOnce(2), wait(8*time.Second))
 		back := c.pull(worker)
 		c.pull(worker)
 		c.answer(back, "-NAK")
 		c.ack(c.pull(worker))
-		c.workers(atOnce(1), atMost(2), wait(2*time.Second))
+		c.workers(atOnce(1), atMost(2), wait(8*time.Second))
 	},
 	may:   all(is("delivered", "failed"), attempts(0, 1, 1), of("back", is("completed"))),
 	never: all(isNot("exhausted", "completed"), fewAttempts(0, 1)),
@@ -54,9 +54,10 @@ var settings = []situation{{
 		worker := c.workers(atOnce(2), wait(3*time.Second))
 		late := c.pull(worker)
 		c.works(2 * time.Second)
-		c.pull(worker)
+		other := c.pull(worker)
 		c.works(1200 * time.Millisecond)
-		c.pull(worker)
+		again := c.pull(worker)
+		c.inTime(c.seqOf(late) == c.seqOf(again) && c.seqOf(late) != c.seqOf(other), "the broker delivered the first message again too early or too late")
 		c.ack(late)
 		c.workers(atOnce(1), atMost(2), wait(3*time.Second))
 	},

@@ -39,7 +39,7 @@ const (
 	settling   = 4 * time.Second
 	turns      = 3                      // How often a row is played at most. It is played again only where its clients came too late.
 	sampling   = 800 * time.Millisecond // Between two looks at a row: what is said for a second is seen. Half of it took most of the machine.
-	apart      = 50 * time.Millisecond  // Between the beginnings of two rows of a land.
+	apart      = 100 * time.Millisecond // Between the beginnings of two rows of a land.
 	few        = 16                     // So many rows hardly take a share of the machine.
 	concluding = 20 * time.Second       // How long what may be said may take beyond settling: a proof that may still come is waited for, 15 seconds at most.
 )
