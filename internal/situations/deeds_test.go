@@ -49,9 +49,9 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 	}
 	mine := numbered(a.N)
 	ended := slices.ContainsFunc(mine, func(d *deed) bool { return !d.ends[a.End].IsZero() })
+	unasked := a.End == "acked" && (m.swept || m.unasked) // Nobody had to end it so.
 	switch {
-	case a.End == "acked" && (m.swept || m.unasked):
-	case slices.Contains([]string{"acked", "naked", "terminated"}, a.End) && !ended:
+	case slices.Contains([]string{"acked", "naked", "terminated"}, a.End) && !ended && !unasked:
 		return errors.New("its worker did not end it so")
 	case w.renewed: // Numbers and sequences begin anew.
 		return nil
