@@ -102,10 +102,11 @@ func (ev *evidence) deadAt() (Micros, bool) {
 	return ev.presumedAt()
 }
 
-// maxedAt is when the broker said that the attempts were used up; false where it delivered the message again since, or the current attempt has a higher number.
+// maxedAt is when the broker said that the attempts were used up; false where it delivered the message again since, or a later attempt than those is proved: an agent
+// may report any number.
 func (ev *evidence) maxedAt() (Micros, bool) {
 	at, n := ev.life.MaxDeliveriesAt, ev.life.MaxDeliveriesN
-	return at, at.Known() && ev.deliveredAt <= at && (n == 0 || ev.n <= n)
+	return at, at.Known() && ev.deliveredAt <= at && (n == 0 || ev.life.currentAttempt(ev.deliveries) <= n)
 }
 
 func (ev *evidence) presumedAt() (Micros, bool) {

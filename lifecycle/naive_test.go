@@ -197,7 +197,7 @@ func (n naive) observed() State {
 	maxed := life.last(is(MaxDeliveries))
 	vanished := n.gone()
 	termed := n.any(func(e Event) bool { return n.terminates(e) && n.firstTerm(e.Attempt) > refuted })
-	exhausted := dead || (maxed > 0 && delivered <= maxed && (life.maxedNumber() == 0 || attempt <= life.maxedNumber()))
+	exhausted := dead || (maxed > 0 && delivered <= maxed && (life.maxedNumber() == 0 || life.without(is(ReportClaimed, ReportAccepted)).attempt() <= life.maxedNumber()))
 	// A stream that keeps its messages gives them again once their consumer was created anew.
 	again := recreated > 0 && attempt > 0 && !recorded && !vanished && !termed && !exhausted && !life.ackCounts(refuted)
 	acked = acked && !again
