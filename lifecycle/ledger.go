@@ -61,7 +61,7 @@ func Ledger(t *TaskFacts) []Case {
 	out = append(out, ledgerShared(t)...)
 	out = append(out, ledgerConflicts(t)...)
 	for _, s := range t.Steps {
-		if len(s.Steps) > 1 && len(t.Copies) > 0 && t.concerns(s.Agent) { // Whose task it is no message tells before one is known.
+		if len(s.Steps) > 1 && len(t.Copies) > 0 && t.concerns(s.Agent) { // Before a message is known nothing tells whose task it is.
 			out = append(out, Case{Layer: LayerSemantic, At: s.Last, N: len(s.Steps) - 1, Why: "One tool was called with one input under several step ids."})
 		}
 	}

@@ -38,7 +38,7 @@ type situation struct {
 const (
 	settling   = 4 * time.Second
 	turns      = 3                      // How often a row is played at most. It is played again only where its clients came too late.
-	sampling   = 800 * time.Millisecond // Between two looks at a row: what is said for a second is seen. Half of it took most of the machine.
+	sampling   = 800 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
 	apart      = 100 * time.Millisecond // Between the beginnings of two rows of a land.
 	few        = 16                     // So many rows hardly take a share of the machine.
 	concluding = 20 * time.Second       // How long what may be said may take beyond settling: a proof that may still come is waited for, 15 seconds at most.
@@ -126,7 +126,7 @@ func play(t *testing.T, m mode, nearlyOver func()) []result {
 		var again []*player
 		for i, p := range players {
 			if p.late != "" && turn < turns {
-				t.Logf("%s/%s is played again: %s", p.heading, p.name, p.late)
+				t.Logf("%s/%s is played again: %v", p.heading, p.name, p.failed)
 				players[i] = &player{heading: p.heading, situation: p.situation, agent: p.agent, over: func() {}}
 				again = append(again, players[i])
 			}
@@ -311,7 +311,7 @@ func (p *player) happen() {
 		case nil:
 		case late:
 			p.mu.Lock()
-			p.late, p.failed = r.what, errors.New("the clients came too late: "+r.what)
+			p.late, p.failed = r.what, errors.Join(errors.New("the clients came too late: "+r.what), p.failed)
 			p.mu.Unlock()
 		case failure:
 			p.fail(fmt.Errorf("the clients cannot act: %w", r.err))
