@@ -244,9 +244,10 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 }
 
 // usedUp reports whether the attempt is one of those that were used up. A busy broker notes a worker's line later than it says so: a begin that only such a
-// line bounds makes no later attempt of it.
+// line bounds makes no later attempt of it. One with a higher number is a later one.
 func (m *MessageFacts) usedUp(a Attempt) bool {
-	return m.MaxDeliveriesAt.Known() && (a.BeganAt <= m.MaxDeliveriesAt || !a.BeganExact && a.N <= m.MaxDeliveriesN)
+	at, n := m.MaxDeliveriesAt, m.MaxDeliveriesN
+	return at.Known() && (n == 0 || a.N <= n) && (a.BeganAt <= at || n > 0 && !a.BeganExact)
 }
 
 func firstKnown(a, b Micros) Micros {
