@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"fleetglass/internal/testkit"
 )
 
 // disk can be made full, and have room again.
@@ -134,21 +136,27 @@ func (r *run) diskFaults(d disk, g *glass, times int, longest time.Duration) {
 			gaveUp++
 			g.again()
 		}
-		if g.sick() {
-			restarts++
-			g.stop(r.t)
-			g.again()
-		}
+		restarts += g.cured()
 	}
-	g.ready()
+	testkit.Eventually(r.t, patience, func() error { // It may learn of a write that failed only when the disk has room again.
+		restarts += g.cured()
+		var ready readiness
+		return g.api().get(r.t.Context(), "/readyz", &ready)
+	})
 	r.note("restarted because it asked for it", "%d times", restarts)
 	r.note("disk full", "%s", full)
 	r.note("Fleetglass killed with SIGKILL while the disk was full", "%d times; it refused to start %d times", kills, gaveUp)
 }
 
-// sick reports whether Fleetglass says that it has to be started again, which is what an operator then does.
-func (g *glass) sick() bool {
+// cured starts Fleetglass again if it asks for that, as an operator would, and returns how often it did.
+func (g *glass) cured() int {
+	g.t.Helper()
 	var r readiness
 	err := g.api().get(g.t.Context(), "/readyz", &r)
-	return err != nil && strings.Contains(err.Error(), "start Fleetglass again")
+	if err == nil || !strings.Contains(err.Error(), "start Fleetglass again") {
+		return 0
+	}
+	g.stop(g.t)
+	g.again()
+	return 1
 }
