@@ -41,16 +41,17 @@ func (t *TaskFacts) unknownID(msgID string) bool {
 	return msgID != "" && len(t.Copies) > 0 && !slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.MsgID == msgID })
 }
 
-// besideUnknownID adds that an agent reports completion of a message that is not known, beside one that is: it may have run again, or names what it has by another id.
+// besideUnknownID adds that an agent reports completion of a message that is not known, beside that of one that is: it may have run again, or names what it has by
+// another id. What may be about the unknown one too is no other.
 func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
 	beside := Case{Layer: LayerUnknown, N: 1, Why: "The agent reports completion of a message that is not known, and nothing tells whether it ran again."}
-	known := len(t.Completed) > 0
+	known := slices.ContainsFunc(t.Completed, t.ofKnown)
 	for r := range t.Credible() {
 		switch {
 		case !r.CompletedAt.Known() || r.By != "":
 		case t.unknownID(r.MsgID):
 			beside.At = latest(beside.At, r.CompletedAt)
-		default:
+		case r.MsgID != "":
 			known = true
 		}
 	}
@@ -59,6 +60,11 @@ func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
 		cases = append(cases, beside)
 	}
 	return cases
+}
+
+// ofKnown reports whether a record is surely about one of the task's known messages.
+func (t *TaskFacts) ofKnown(d Completed) bool {
+	return slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.Key.Seq == d.Seq || d.Seq == 0 && c.Attempts > 0 })
 }
 
 // Credible yields the reports of agents that may have had the message that they are about: any agent may report about any task.
