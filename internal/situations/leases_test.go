@@ -121,9 +121,9 @@ var leases = []situation{{
 	name: "a zombie's heartbeats keep the lease of the next attempt alive",
 	act: func(c *clients) {
 		c.publish(publish{})
-		worker := c.workers(wait(2 * time.Second))
+		worker := c.workers(wait(4 * time.Second))
 		zombie := c.pull(worker)
-		c.works(2200 * time.Millisecond)
+		c.works(4200 * time.Millisecond)
 		c.pull(worker)
 		for range 10 {
 			c.works(500 * time.Millisecond)

@@ -51,15 +51,15 @@ var settings = []situation{{
 	act: func(c *clients) {
 		c.publish(publish{task: "late"})
 		c.publish(publish{})
-		worker := c.workers(atOnce(2), wait(3*time.Second))
+		worker := c.workers(atOnce(2), wait(6*time.Second))
 		late := c.pull(worker)
-		c.works(2 * time.Second)
+		c.works(4 * time.Second)
 		other := c.pull(worker)
-		c.works(1200 * time.Millisecond)
+		c.works(2400 * time.Millisecond)
 		again := c.pull(worker)
 		c.inTime(c.seqOf(late) == c.seqOf(again) && c.seqOf(late) != c.seqOf(other), "the broker delivered the first message again too early or too late")
 		c.ack(late)
-		c.workers(atOnce(1), atMost(2), wait(3*time.Second))
+		c.workers(atOnce(1), atMost(2), wait(6*time.Second))
 	},
 	may:   all(is("delivered", "failed"), attempts(0, 1, 1), of("late", is("completed"))),
 	never: all(isNot("exhausted", "completed"), fewAttempts(0, 1)),
