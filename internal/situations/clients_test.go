@@ -75,6 +75,9 @@ func (c *clients) inTime(ok bool, what string) {
 	}
 }
 
+// letOthersBegin waits while the other rows begin, when the machine is busiest: for rows that a moment decides.
+func (c *clients) letOthersBegin() { pause(c.ctx, 15*time.Second) }
+
 // halt waits for a random time in rows that are interrupted, so that each act meets Fleetglass at another moment.
 func (c *clients) halt() {
 	if c.halts {

@@ -167,6 +167,7 @@ var ledger = []situation{{
 	name: "a message id comes again after the duplicate window, and the worker skips the work in silence",
 	on:   narrow,
 	act: func(c *clients) {
+		c.letOthersBegin()
 		worker := c.workers()
 		zero := c.publish(publish{})
 		m := c.pull(worker)
@@ -310,6 +311,7 @@ var ledger = []situation{{
 		c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject = jetstream.DiscardNew, true, 1
 	}),
 	act: func(c *clients) {
+		c.letOthersBegin()
 		c.publish(publish{task: "before"})
 		first := c.pull(c.workers())
 		if _, err := c.tryPublish(publish{}); err == nil {
