@@ -35,6 +35,7 @@ type clients struct {
 	halts   bool    // They halt for a random time before each act.
 
 	mu     sync.Mutex
+	waited time.Duration       // Longest time for which the broker let a call wait that it answers at once.
 	stored map[string][]letter // What the stream stored, by task.
 	named  map[string]string   // Tasks of the row by the names that it gives them.
 }
@@ -73,6 +74,13 @@ func (c *clients) inTime(ok bool, what string) {
 	if !ok {
 		panic(late{what})
 	}
+}
+
+// waits notes how long a call to the broker took that it answers at once.
+func (c *clients) waits(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waited = max(c.waited, time.Since(since))
 }
 
 // letOthersBegin waits while the other rows begin, when the machine is busiest: for rows that a moment decides.
@@ -131,6 +139,7 @@ func (c *clients) publish(p publish) letter {
 // tryPublish publishes and says what the stream answered.
 func (c *clients) tryPublish(p publish) (*jetstream.PubAck, error) {
 	c.halt()
+	defer c.waits(time.Now())
 	return c.js.PublishMsg(c.ctx, c.message(p))
 }
 
@@ -288,6 +297,7 @@ func (c *clients) keepsBeating(m jetstream.Msg) {
 // send publishes a plain message and waits until the broker has it.
 func (c *clients) send(m *nats.Msg, body string) {
 	c.halt()
+	defer c.waits(time.Now())
 	m.Data = []byte(body)
 	c.must(c.nc.PublishMsg(m))
 	c.must(c.nc.FlushTimeout(patience))

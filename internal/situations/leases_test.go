@@ -92,12 +92,12 @@ var leases = []situation{{
 	name: "nobody knows when an attempt began, and its first heartbeat comes late",
 	mode: afterwards, // Of a consumer's deliveries the broker keeps the time of the last.
 	act: func(c *clients) {
-		worker := c.workers(wait(3*time.Second), atOnce(2))
+		worker := c.workers(wait(6*time.Second), atOnce(2))
 		c.publish(publish{})
 		first := c.pull(worker)
 		c.publish(publish{task: "last"})
-		c.pull(worker)
-		c.works(4 * time.Second)
+		c.inTime(c.seqOf(c.pull(worker)) != c.seqOf(first), "the broker delivered the first message again")
+		c.works(7 * time.Second)
 		c.heartbeat(first)
 	},
 	never: noExact,
