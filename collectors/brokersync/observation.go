@@ -89,6 +89,7 @@ type view struct {
 	Observation
 	Drained    lifecycle.Micros                        // All acknowledgements and advisories captured up to then are stored; zero when not known.
 	Verifiable uint64                                  // All publishes captured up to that sequence are stored; zero when not known.
+	Verified   uint64                                  // Messages up to that sequence whose lines were lost had been read from the stream before; zero when not known.
 	Blind      string                                  // A capture stream that does not exist, so that nothing follows from a missing line.
 	Gone       []lifecycle.ConsumerState               // Consumers that were there before.
 	Replaced   map[string]lifecycle.Micros             // By consumer: when it was created in the place of another of its name.

@@ -85,7 +85,8 @@ func (st *step) observe(o Observation) {
 	o.Consumers = st.was.incarnated(o)
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
-	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
+	st.view.Verifiable, st.view.Verified = n.Comparison.Verifiable, st.was.Comparison.Verified
+	st.view.Watched, st.view.MaxAgeAt = n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	n.Single, n.Several = st.was.holdingNow(o)
 	n.Alone, n.Met = st.was.aloneNow(o)
