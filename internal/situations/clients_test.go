@@ -83,6 +83,12 @@ func (c *clients) waits(since time.Time) {
 	c.waited = max(c.waited, time.Since(since))
 }
 
+func (c *clients) longestWait() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waited
+}
+
 // letOthersBegin waits while the other rows begin, when the machine is busiest: for rows that a moment decides.
 func (c *clients) letOthersBegin() { pause(c.ctx, 15*time.Second) }
 

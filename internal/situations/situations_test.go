@@ -39,7 +39,7 @@ const (
 	settling   = 4 * time.Second
 	turns      = 3                      // How often a row is played at most. It is played again only where its clients came too late, or failed on a slow machine.
 	sampling   = 800 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
-	slow       = 500 * time.Millisecond // A machine is whose broker answers a client only after so long: a lease of seconds may run out between two acts.
+	slow       = 500 * time.Millisecond // Where a broker answers a client no sooner, a lease of seconds may run out between two acts.
 	apart      = 100 * time.Millisecond // Between the beginnings of two rows of a land.
 	few        = 16                     // So many rows hardly take a share of the machine.
 	concluding = 20 * time.Second       // How long what may be said may take beyond settling: a proof that may still come is waited for, 15 seconds at most.
@@ -127,7 +127,7 @@ func play(t *testing.T, m mode, nearlyOver func()) []result {
 		playScenes(t, m, scenes)
 		var again []*player
 		for i, p := range players {
-			if (p.late != "" || p.failed != nil && p.clients.waited > slow) && turn < turns {
+			if (p.late != "" || p.failed != nil && p.clients.longestWait() > slow) && turn < turns {
 				t.Logf("%s/%s is played again: %v", p.heading, p.name, p.failed)
 				players[i] = &player{heading: p.heading, situation: p.situation, agent: p.agent, over: func() {}}
 				again = append(again, players[i])
