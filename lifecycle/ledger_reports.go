@@ -42,7 +42,7 @@ func (t *TaskFacts) unknownID(msgID string) bool {
 }
 
 // besideUnknownID adds that an agent reports completion of a message that is not known, beside that of one that is: it may have run again, or names what it has by
-// another id. What may be about the unknown one too is no other.
+// another id. A record or a report that may be about the unknown message too does not count as that of a known one.
 func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
 	beside := Case{Layer: LayerUnknown, N: 1, Why: "The agent reports completion of a message that is not known, and nothing tells whether it ran again."}
 	known := slices.ContainsFunc(t.Completed, t.ofKnown)

@@ -83,8 +83,8 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	return false, false
 }
 
-// knowsInHand reports whether the store knows every message that a consumer had in hand when it was looked at: no publish is still to be read, as a line or from the stream, and no other message was
-// answered, or taken away, only after that look.
+// knowsInHand reports whether the store knows every message that a consumer had in hand when it was looked at: no publish is still to be
+// read, as a line or from the stream, and no other message was answered, or taken away, only after that look.
 func (j *judgement) knowsInHand(c Consumer) bool {
 	f := j.of(c)
 	switch {
