@@ -62,12 +62,14 @@ func TestAnEndThatAgreesWithTheWaitIsKnown(t *testing.T) {
 		next   Micros // When the next one began.
 		end    Micros
 		latest bool
+		since  Micros // Since when the consumer has that wait.
 	}{
-		{"at once", second.Add(3 * time.Millisecond), second, false},
-		{"later: its worker may have handed it back, or was not free", second.Add(200 * time.Millisecond), second.Add(200 * time.Millisecond), true},
-		{"before: the wait was another one", second.Add(-time.Millisecond), second.Add(-time.Millisecond), true},
+		{"at once", second.Add(3 * time.Millisecond), second, false, 0},
+		{"at once, but the attempt began under another wait", second.Add(3 * time.Millisecond), second.Add(3 * time.Millisecond), true, second},
+		{"later: its worker may have handed it back, or was not free", second.Add(200 * time.Millisecond), second.Add(200 * time.Millisecond), true, 0},
+		{"before: the wait was another one", second.Add(-time.Millisecond), second.Add(-time.Millisecond), true, 0},
 	} {
-		m := MessageTrace{Consumer: &ConsumerState{AckWait: time.Second}, Attempts: []Attempt{{N: 1, BeganAt: base, BeganExact: true, End: EndTimedOut, EndedAt: c.next, EndedLatest: true}}}
+		m := MessageTrace{Consumer: &ConsumerState{AckWait: time.Second, WaitsSince: c.since}, Attempts: []Attempt{{N: 1, BeganAt: base, BeganExact: true, End: EndTimedOut, EndedAt: c.next, EndedLatest: true}}}
 		m.dateEnds()
 		if a := m.Attempts[0]; a.EndedAt != c.end || a.EndedLatest != c.latest {
 			t.Errorf("%s: %+v", c.what, a)

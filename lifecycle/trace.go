@@ -192,14 +192,18 @@ func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 const endSlack = 100 * time.Millisecond
 
 // dateEnds gives the end of an attempt that was only known to be no later, where that agrees with the wait of its consumer: it counts from the broker's own time of
-// the delivery, or from the attempt's last heartbeat.
+// the delivery, or from the attempt's last heartbeat. An attempt that had another wait before has no such end.
 func (mt *MessageTrace) dateEnds() {
 	for i := range mt.Attempts {
 		a := &mt.Attempts[i]
 		if !a.EndedLatest || !a.BeganExact || a.Former || mt.Consumer == nil {
 			continue
 		}
-		ran := mt.Consumer.Until(latest(a.BeganAt, a.LastBeat), mt.Consumer.Wait(a.N))
+		basis := latest(a.BeganAt, a.LastBeat)
+		if basis < mt.Consumer.WaitsSince {
+			continue
+		}
+		ran := mt.Consumer.Until(basis, mt.Consumer.Wait(a.N))
 		if ran > a.BeganAt && ran <= a.EndedAt && a.EndedAt <= ran.Add(endSlack) {
 			a.EndedAt, a.EndedLatest = ran, false
 		}

@@ -13,7 +13,7 @@ func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until life
 	n := max(1, m.CurrentAttempt())
 	unseen := max(0, n-len(known))
 	for next := earliestNext(c, m, n); next.Known() && next <= until; next = next.Add(c.Wait(n)) {
-		if c.Wait(n) <= 0 || (c.MaxDeliver > 0 && n >= c.MaxDeliver) {
+		if allowed := c.allowed(m); c.Wait(n) <= 0 || (allowed > 0 && n >= allowed) {
 			break
 		}
 		unseen, n = unseen+1, n+1
@@ -31,8 +31,10 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 		return max(a.NakAt, l.Next.At.Add(-delaySlack))
 	case a.NakAt.Known():
 		return a.NakAt
-	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()):
+	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && l.Basis >= c.WaitsSince:
 		return l.Deadline
+	case l.Basis.Known() && l.Basis < c.WaitsSince: // Its wait may have been shorter.
+		return l.Basis
 	case m.Stored == nil:
 		return 0
 	}
@@ -86,8 +88,8 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 	case again > 0 && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
 		least = max(least, 2)
 	}
-	if c.MaxDeliver > 0 {
-		least = min(least, uint64(c.MaxDeliver))
+	if allowed := c.allowed(hand); allowed > 0 {
+		least = min(least, uint64(allowed))
 	}
 	return max(least, 1), most
 }

@@ -19,7 +19,8 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	if !ok {
 		return nil
 	}
-	open, redelivered := a.open(c), c.Redelivered > a.dead
+	open := a.open(c)
+	redelivered := c.Redelivered > a.dead || c.hidesRedelivered() && len(open) > len(a.fresh)
 	moved := moves{until: a.nonDelivery.Add(movedLag), known: v.captured(c.DeliveredAt) && v.Drained >= c.DeliveredAt.Add(movedLag)}
 	switch {
 	case len(f.messages) == 1 && (len(a.own[0])+len(open) <= 1 || redelivered):

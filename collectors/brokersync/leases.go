@@ -20,16 +20,24 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	switch {
 	case a.NakAt.Known() && last:
 		l.Basis, l.Deadline, l.Latest, l.AtLatest = max(a.NakAt, basis), a.NakAt, a.NakAt, false
-		return expiry(v, c, m, a, lifecycle.PresumedDead, l, fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
+		return expiry(v, c, m, a, lifecycle.PresumedDead, l, numbered(l.Attempt, c)+" was handed back and no attempt is left")
 	case a.NakAt.Known() && a.Dead != nil && (a.Expired == nil || a.Expired.Judged <= a.Dead.Judged): // It was said that no attempt is left, and one is.
 		l.Basis, l.Deadline, l.Latest, l.AtLatest = a.Dead.Basis, a.Dead.Deadline, a.Dead.Deadline, a.Dead.AtLatest
 		return expiry(v, c, m, a, lifecycle.LeaseExpired, l, "")
 	case a.NakAt.Known() || !l.Deadline.Known():
 		return nil
 	case last:
-		return expiry(v, c, m, a, lifecycle.PresumedDead, l, fmt.Sprintf("attempt %d of %d was never answered and no attempt is left", l.Attempt, c.MaxDeliver))
+		return expiry(v, c, m, a, lifecycle.PresumedDead, l, numbered(l.Attempt, c)+" was never answered and no attempt is left")
 	}
 	return expiry(v, c, m, a, lifecycle.LeaseExpired, l, "")
+}
+
+// numbered names an attempt. Where fewer were allowed since, it is beyond their number.
+func numbered(n int, c Consumer) string {
+	if n > c.MaxDeliver {
+		return fmt.Sprintf("attempt %d", n)
+	}
+	return fmt.Sprintf("attempt %d of %d", n, c.MaxDeliver)
 }
 
 // expiry says that a lease ran out, unless the store knows it, or the deadline may not have passed: the heartbeats sent by the latest one must be stored. Where the store

@@ -26,6 +26,7 @@ type State struct {
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Single     map[string]uint64           // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last, and held none beside one from this sequence on.
 	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
+	Lowered    map[string]lowered          // By consumer that was seen to allow fewer attempts than before.
 	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
 	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.

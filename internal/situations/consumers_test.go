@@ -323,6 +323,19 @@ var consumers = []situation{{
 	may:   all(is("exhausted"), attempts(0, 2, 2), silent("of 5", "delivers it again")),
 	never: isNot("completed", "removed"),
 }, {
+	name: "fewer attempts are allowed, each with more time, just after the second of three began",
+	mode: live,
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(2*time.Second), atMost(3), atOnce(2))
+		c.pull(worker)
+		c.seen()
+		c.pull(worker)
+		c.workers(wait(10*time.Minute), atMost(1), atOnce(2))
+	},
+	may:   all(is("redelivered"), attempts(0, 2, 2), bound),
+	never: isNot("completed", "removed", "exhausted"),
+}, {
 	name: "a consumer is paused",
 	act: func(c *clients) {
 		c.workers()
