@@ -92,7 +92,7 @@ func (v view) mayHoldFrom(c Consumer) uint64 {
 	if before, known := v.Before[consumerKey{c.Stream, c.Name}]; known && before.CreatedAt == c.CreatedAt && before.DeliveredCSeq < c.DeliveredCSeq {
 		from = before.FloorSeq
 	}
-	if c.Redelivered > 0 {
+	if c.Redelivered > 0 || c.hidesRedelivered() {
 		from -= min(from, lookback)
 	}
 	return from + 1
