@@ -24,8 +24,11 @@ func agentInbox(agent string) string { return "_INBOX_" + agent }
 // templateAgent stands for the name of an agent.
 const templateAgent = "AGENT"
 
-// identityAgent is the name of an agent's identity.
-const identityAgent = "agent"
+// The identities whose users are of their own.
+const (
+	identityAgent    = "agent"
+	identityOperator = "operator"
+)
 
 // Permissions is the least privilege of each identity; the agent is a template, for an agent called AGENT. The durables and the probe are the
 // operator's: see [Reader]. One Fleetglass among several that does not decide has no identity to change the fleet with.
@@ -56,7 +59,7 @@ func (s Streams) Permissions() []Identity {
 		},
 		s.AgentPermissions(templateAgent),
 		{
-			Name: "operator", Purpose: "Creates and updates streams, durables and workers' consumers. Powerful: use it for provisioning only, not to run. Other clients of this user, such as nats, connect with the inbox prefix " + InboxPrefix + ".",
+			Name: identityOperator, Purpose: "Creates and updates streams, durables and workers' consumers. Powerful: use it for provisioning only, not to run. Other clients of this user, such as nats, connect with the inbox prefix " + InboxPrefix + ".",
 			Publish:   []string{c.api(">"), c.TaskSubject(probeAgent, "probe")},
 			Subscribe: []string{inbox, rawPrefix + "." + probeAgent + ".probe"},
 		},
@@ -64,7 +67,7 @@ func (s Streams) Permissions() []Identity {
 	for i := range all {
 		switch id := &all[i]; id.Name {
 		case identityAgent:
-		case "operator":
+		case identityOperator:
 			id.User = ReaderPrefix + "-" + id.Name // One operator provisions for every Fleetglass of the fleet.
 		default:
 			id.User = s.user() + "-" + id.Name

@@ -85,7 +85,7 @@ func TestOneUserMayDoWhatSeveralIdentitiesMay(t *testing.T) {
 func TestUsersThatArePrintedApartLiveOnOneBroker(t *testing.T) {
 	js := plainServer(t, "")
 	var users strings.Builder
-	for reader, names := range map[string][]string{"": {"observer", "agent:cto", "agent:content-writer"}, "staging": {"observer"}} {
+	for reader, names := range map[string][]string{"": {"observer", "operator", "agent:cto", "agent:content-writer"}, "staging": {"observer"}} {
 		plan, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: fleet.NewContract(""), Readers: true, By: fleet.DurablePrefix(reader)})
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestUsersThatArePrintedApartLiveOnOneBroker(t *testing.T) {
 	}
 	want := map[string]string{
 		"fleetglass": "chosen-for-FLEETGLASS_PASSWORD", "fleetglass-staging": "chosen-for-FLEETGLASS_STAGING_PASSWORD",
-		"cto": "chosen-for-CTO_PASSWORD", "content-writer": "chosen-for-CONTENT_WRITER_PASSWORD",
+		"fleetglass-operator": "chosen-for-FLEETGLASS_OPERATOR_PASSWORD", "cto": "chosen-for-CTO_PASSWORD", "content-writer": "chosen-for-CONTENT_WRITER_PASSWORD",
 	}
 	if !maps.Equal(passwords, want) {
 		t.Errorf("users %v, want %v", passwords, want)

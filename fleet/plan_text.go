@@ -81,8 +81,8 @@ func (p *Plan) PermissionsText() string {
 	return b.String()
 }
 
-// JointPermissions are those of one user that may do what each of these identities may. An agent is named as "agent:cto", alone: its user
-// is its own, and has a name of letters, digits, - and _. An identity that does not exist is an error.
+// JointPermissions are those of one user that may do what each of these identities may: the user to run Fleetglass with. An agent is named as "agent:cto",
+// alone: its user is its own, and has a name of letters, digits, - and _. The operator alone is a user of its own too. An identity that does not exist is an error.
 func (p *Plan) JointPermissions(names []string) (Identity, error) {
 	if len(names) == 1 {
 		if agent, is := strings.CutPrefix(names[0], identityAgent+":"); is && printableUser(agent) {
@@ -94,6 +94,9 @@ func (p *Plan) JointPermissions(names []string) (Identity, error) {
 		at := slices.IndexFunc(p.Permissions, func(id Identity) bool { return id.Name == name })
 		if at < 0 || name == identityAgent {
 			return joint, fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s; or give one agent alone, such as agent:cto", name, strings.Join(p.identities(), ", "))
+		}
+		if len(names) == 1 && name == identityOperator {
+			return p.Permissions[at], nil
 		}
 		joint.Publish = appendNew(joint.Publish, p.Permissions[at].Publish)
 		joint.Subscribe = appendNew(joint.Subscribe, p.Permissions[at].Subscribe)

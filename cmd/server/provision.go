@@ -15,7 +15,7 @@ type provisionCmd struct {
 	Apply       bool `help:"Make the changes. Without it they are only shown."`
 	Permissions bool `help:"Also print the least permissions that each part of Fleetglass needs."`
 
-	PermissionsOf []string `name:"permissions-of" placeholder:"IDENTITY" help:"Print one user of the broker that may do what these identities may, such as observer,retry, and nothing else; or the user of one agent, such as agent:cto."`
+	PermissionsOf []string `name:"permissions-of" placeholder:"IDENTITY" help:"Print one user of the broker that may do what these identities may, such as observer,retry, and nothing else; or the user of one agent, such as agent:cto, or of the operator."`
 	NSC           bool     `name:"nsc" help:"Print that user as commands of nsc, for a broker whose accounts are JWTs."`
 }
 
