@@ -149,7 +149,14 @@ type ConsumerState struct {
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
 	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.
+	Lowered       Lowered     // It allows fewer attempts than it was seen to allow before.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
+}
+
+// Lowered is that a consumer allows fewer attempts than before. The zero value says that it was never seen to.
+type Lowered struct {
+	From int    // The most that were allowed before; zero or less for no limit.
+	At   Micros // The last look that saw fewer than the one before.
 }
 
 // Made is when the broker created the consumer.

@@ -2,32 +2,17 @@ package brokersync
 
 import "fleetglass/lifecycle"
 
-// lowered is that a consumer allows fewer attempts than before. The zero value says that it does not.
-type lowered struct {
-	From int              // The most that were allowed before; zero or less for no end.
-	At   lifecycle.Micros // The last look that saw fewer than the one before.
-}
-
-// loweredNow is [State.Lowered] after one more observation.
-func (s State) loweredNow(o Observation) map[string]lowered {
-	now := map[string]lowered{}
-	for _, c := range o.Consumers {
-		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
-		if !known || old.CreatedAt != c.CreatedAt {
-			continue
-		}
-		l, was := s.Lowered[c.Name]
-		if fewer(c.MaxDeliver, old.MaxDeliver) {
-			if !was || fewer(l.From, old.MaxDeliver) {
-				l.From = old.MaxDeliver
-			}
-			l.At, was = o.ConsumersAt, true
-		}
-		if was {
-			now[c.Name] = l
-		}
+// loweredNow is the Lowered of a consumer that is observed now and was known before.
+func loweredNow(old lifecycle.ConsumerState, c Consumer, now lifecycle.Micros) lifecycle.Lowered {
+	l := old.Lowered
+	if !fewer(c.MaxDeliver, old.MaxDeliver) {
+		return l
 	}
-	return now
+	if !l.At.Known() || fewer(l.From, old.MaxDeliver) {
+		l.From = old.MaxDeliver
+	}
+	l.At = now
+	return l
 }
 
 // fewer reports whether a number of attempts is less than another; zero or less is no end of them.

@@ -79,6 +79,10 @@ func play(t *testing.T, given string, o order) string {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
+		if line == "starts-again" {
+			state = NewState(w.consumersStored())
+			continue
+		}
 		poll, err := w.apply(line)
 		if err != nil {
 			t.Fatalf("line %d %q: %v", i+1, line, err)

@@ -26,7 +26,6 @@ type State struct {
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Single     map[string]uint64           // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last, and held none beside one from this sequence on.
 	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
-	Lowered    map[string]lowered          // By consumer that was seen to allow fewer attempts than before.
 	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
 	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
@@ -120,8 +119,8 @@ func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	return steady
 }
 
-// withWaits are the consumers of an observation, with since when their waits are known to be in force.
-func (s State) withWaits(o Observation) []Consumer {
+// withChanges are the consumers of an observation, with what was seen to change of their waits and of the attempts that they allow.
+func (s State) withChanges(o Observation) []Consumer {
 	consumers := slices.Clone(o.Consumers)
 	for i := range consumers {
 		c := &consumers[i]
@@ -129,6 +128,7 @@ func (s State) withWaits(o Observation) []Consumer {
 		if !known || old.CreatedAt != c.CreatedAt {
 			continue
 		}
+		c.Lowered = loweredNow(old, *c, o.ConsumersAt)
 		if c.WaitsSince = old.WaitsSince; old.AckWait != c.AckWait || !slices.Equal(old.Backoff, c.Backoff) {
 			c.WaitsSince = o.ConsumersAt
 			if old.AckWait == c.AckWait { // The broker does not look earlier for a later step of the backoff: its timer is set for the former waits.
