@@ -31,7 +31,7 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 		return max(a.NakAt, l.Next.At.Add(-delaySlack))
 	case a.NakAt.Known():
 		return a.NakAt
-	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && l.Basis >= c.WaitsSince:
+	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && !l.AtLatest:
 		return l.Deadline
 	case l.Basis.Known() && l.Basis < c.WaitsSince: // Its wait may have been shorter.
 		return l.Basis
