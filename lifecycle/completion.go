@@ -253,16 +253,22 @@ func (t *TaskFacts) reportedDone(c DeliveryCopy, before Micros) bool {
 	})
 }
 
-// fits are the messages that the report can be about, whatever the time.
+// fits are the messages that the report can be about, whatever its agent says of the time.
 func (r *ReportFacts) fits(copies []DeliveryCopy) (fits []int) {
 	for i, c := range copies {
-		named := r.MsgID != "" && r.MsgID == c.MsgID
+		named := r.MsgID != "" && r.MsgID == c.MsgID && !r.cameBefore(c)
 		unnamed := r.MsgID == "" && r.by(c) && (r.Attempt == 0 || c.Attempts == 0 || r.Attempt <= c.Attempts)
 		if again := i > 0 && copies[i-1].Key == c.Key; !again && (named || unnamed) {
 			fits = append(fits, i)
 		}
 	}
 	return fits
+}
+
+// cameBefore reports whether the report came before the message was stored: it is about an earlier one of that id, which may not be known. When it came is known
+// where it tells of a completion.
+func (r *ReportFacts) cameBefore(c DeliveryCopy) bool {
+	return r.LastHeardAt.Known() && latest(r.LastHeardAt, r.lastAt()).Add(bindingSlack) < c.At
 }
 
 // mayBeSpokenOf reports whether what is said at a time may be about the message: while it was in hand, and later where a worker may not know that it lost it. Such

@@ -14,7 +14,7 @@ import (
 // message that nobody knows is one that names none.
 func (t *TaskFacts) believed() *TaskFacts {
 	doubtful := func(r ReportFacts) bool { return !t.MayHaveHad(r.Agent, r.MsgID) || r.ofUnseen(t.Copies) }
-	strange := func(r ReportFacts) bool { return t.unknownID(r.MsgID) }
+	strange := func(r ReportFacts) bool { return t.ofUnknown(&r) }
 	stranger := func(i IntentFacts) bool { return !t.MayHaveHad(i.Agent, i.MsgID) }
 	reports := slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return doubtful(r) || strange(r) })
 	intents := slices.ContainsFunc(t.Intents, stranger)
@@ -41,6 +41,11 @@ func (t *TaskFacts) unknownID(msgID string) bool {
 	return msgID != "" && len(t.Copies) > 0 && !slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.MsgID == msgID })
 }
 
+// ofUnknown reports whether a report names a message, and none that is known: an earlier one may have had the id of one that is.
+func (t *TaskFacts) ofUnknown(r *ReportFacts) bool {
+	return r.MsgID != "" && len(t.Copies) > 0 && len(r.fits(t.Copies)) == 0
+}
+
 // besideUnknownID adds that an agent reports completion of a message that is not known, beside that of one that is: it may have run again, or names what it has by
 // another id. A record or a report that may be about the unknown message too does not count as that of a known one.
 func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
@@ -49,7 +54,7 @@ func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
 	for r := range t.Credible() {
 		switch {
 		case !r.CompletedAt.Known() || r.By != "":
-		case t.unknownID(r.MsgID):
+		case t.ofUnknown(r):
 			beside.At = latest(beside.At, r.CompletedAt)
 		case r.MsgID != "":
 			known = true

@@ -49,7 +49,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	if !n.any(is(Published)) {
 		got = m.tasks["TASKS:1"].Summary
 	}
-	part := n.deciding()
+	part := n.aboutIt().deciding()
 	want := fmt.Sprint(part.state(), part.current(), n.duplicates())
 	if have := fmt.Sprint(got.State, got.Attempt, got.Duplicates); have != want {
 		t.Errorf("history %d %v: got %s (%s), want %s", i, describe(history), have, got.Rule, want)
