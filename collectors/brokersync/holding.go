@@ -9,27 +9,33 @@ func (c Consumer) single() bool { return c.MaxAckPending == 1 && !c.Several }
 // surelySingle reports whether what a consumer holds can only be the message that it delivered last.
 func (c Consumer) surelySingle() bool { return c.MaxAckPending == 1 && c.Single > 0 }
 
-// holdingNow is [State.Single] and [State.Several] after one more observation. A message that was delivered for the first time while its consumer might hold
-// one is the only one in hand. Where none was delivered again, of several deliveries that were not all answered not all can be of one message.
-func (s State) holdingNow(o Observation) (single map[string]uint64, several map[string]bool) {
-	single, several = map[string]uint64{}, map[string]bool{}
+// holding is [State.Single] of a consumer after one more observation, and whether it may hold several. A message that was delivered for the first time while its consumer
+// might hold one is the only one in hand. Where none was delivered again, of several deliveries that were not all answered not all can be of one message.
+func (s State) holding(c Consumer) (single uint64, several bool) {
+	old, same := s.Consumers[consumerKey{c.Stream, c.Name}]
+	same = same && old.CreatedAt == c.CreatedAt
+	one := same && old.MaxAckPending == 1
+	switch {
+	case c.MaxAckPending != 1:
+	case c.AckPending == 0, c.openSpan() < 2:
+		return 1, false // What it held before is over, and all deliveries of it.
+	case c.AckPending > 1, c.Redelivered == 0:
+		return 0, true
+	case one && s.Single[c.Name] > 0:
+		return s.Single[c.Name], false
+	case one && c.DeliveredSeq > old.DeliveredSeq:
+		return c.DeliveredSeq, false
+	}
+	return 0, c.MaxAckPending == 1 && same && (old.Several || !one)
+}
+
+// singleNow is [State.Single] after one more observation.
+func (s State) singleNow(o Observation) map[string]uint64 {
+	now := map[string]uint64{}
 	for _, c := range o.Consumers {
-		old, same := s.Consumers[consumerKey{c.Stream, c.Name}]
-		same = same && old.CreatedAt == c.CreatedAt
-		one := same && old.MaxAckPending == 1
-		switch {
-		case c.MaxAckPending != 1:
-		case c.AckPending == 0, c.openSpan() < 2:
-			single[c.Name] = 1 // What it held before is over, and all deliveries of it.
-		case c.AckPending > 1, c.Redelivered == 0:
-			several[c.Name] = true
-		case one && s.Single[c.Name] > 0:
-			single[c.Name] = s.Single[c.Name]
-		case one && c.DeliveredSeq > old.DeliveredSeq:
-			single[c.Name] = c.DeliveredSeq
-		case same && (s.Several[c.Name] || !one):
-			several[c.Name] = true
+		if single, _ := s.holding(c); single > 0 {
+			now[c.Name] = single
 		}
 	}
-	return single, several
+	return now
 }

@@ -78,7 +78,6 @@ type Consumer struct {
 	Single  uint64           // It holds no other message than the one that it delivered last, and held none beside one from this sequence on; zero where it may, and in observations.
 	Alone   bool             // Nothing else was in hand when it delivered last; false in observations.
 	Met     bool             // It made its last delivery before it was seen first, and nothing that was read may have moved the time of that; false in observations.
-	Several bool             // It may hold one message, held several before, and may hold them still; false in observations.
 }
 
 // quietSince is the latest activity of the consumer.

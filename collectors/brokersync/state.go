@@ -25,7 +25,6 @@ type State struct {
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Single     map[string]uint64           // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last, and held none beside one from this sequence on.
-	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
 	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
 	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
@@ -119,11 +118,12 @@ func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	return steady
 }
 
-// withChanges are the consumers of an observation, with what was seen to change of their waits and of the attempts that they allow.
+// withChanges are the consumers of an observation, with what was seen to change of their waits, of the attempts that they allow and of how many messages they may hold.
 func (s State) withChanges(o Observation) []Consumer {
 	consumers := slices.Clone(o.Consumers)
 	for i := range consumers {
 		c := &consumers[i]
+		_, c.Several = s.holding(*c)
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
 		if !known || old.CreatedAt != c.CreatedAt {
 			continue

@@ -88,14 +88,14 @@ func (st *step) observe(o Observation) {
 	st.view.Verifiable, st.view.Verified = n.Comparison.Verifiable, st.was.Comparison.Verified
 	st.view.Watched, st.view.MaxAgeAt = n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
-	n.Single, n.Several = st.was.holdingNow(o)
+	n.Single = st.was.singleNow(o)
 	n.Alone, n.Met = st.was.aloneNow(o)
 	n.Fresh = st.was.freshNow(o)
 	o.Consumers = st.was.withChanges(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {
 		c := &st.view.Consumers[i]
-		c.Steady, c.Single, c.Several = n.Steady[c.Name], n.Single[c.Name], n.Several[c.Name]
+		c.Steady, c.Single = n.Steady[c.Name], n.Single[c.Name]
 		c.Alone, c.Met = n.Alone[c.Name] == c.DeliveredCSeq, n.Met[c.Name] == c.DeliveredCSeq && st.was.MovesRead[c.Name] != c.DeliveredCSeq
 	}
 	st.storeConsumers(o.Consumers, o.At)
