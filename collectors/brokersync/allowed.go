@@ -28,3 +28,13 @@ func (c Consumer) allowed(m lifecycle.MessageFacts) int {
 	}
 	return c.MaxDeliver
 }
+
+// mayHaveGiven reports whether a message may have been delivered once more, unseen, after an attempt that would be the last one now, before fewer were allowed.
+func (c Consumer) mayHaveGiven(m lifecycle.MessageFacts, attempt int) bool {
+	if allowed := c.allowed(m); allowed == c.MaxDeliver || allowed > 0 && attempt >= allowed {
+		return false
+	}
+	next := earliestNext(c, m, attempt)
+	_, latest := evidenceOf(m, c)[c.DeliveredCSeq]
+	return next < c.Lowered.At && !latest && (!c.DeliveredAt.Known() || c.DeliveredAt >= next)
+}

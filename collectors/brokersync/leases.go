@@ -17,6 +17,9 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	}
 	a := attemptOf(m.CurrentLife(), l.Attempt)
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
+	if last && c.mayHaveGiven(m, l.Attempt) {
+		return nil
+	}
 	switch {
 	case a.NakAt.Known() && last:
 		l.Basis, l.Deadline, l.Latest, l.AtLatest = max(a.NakAt, basis), a.NakAt, a.NakAt, false
