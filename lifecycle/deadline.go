@@ -122,12 +122,12 @@ func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
 	if !basis.Known() || ev.deliveredAt.Known() {
 		return false
 	}
-	inTime := c.Until(ev.notBefore(), c.Wait(ev.n))
+	inTime := c.Until(ev.notBefore(c), c.Wait(ev.n))
 	return !slices.ContainsFunc(ev.beats(), func(b beat) bool { return b.at <= basis && b.at <= inTime })
 }
 
 // notBefore is a time before which the current attempt was not delivered.
-func (ev *evidence) notBefore() (at Micros) {
+func (ev *evidence) notBefore(c *ConsumerState) (at Micros) {
 	if ev.m.Stored != nil {
 		at = ev.m.Stored.At
 	}
@@ -135,8 +135,11 @@ func (ev *evidence) notBefore() (at Micros) {
 		at = latest(at, ev.m.RecreatedAt)
 	}
 	for _, a := range ev.life.Attempts {
-		if a.N < ev.n {
-			at = latest(at, latest(a.DeliveredAt, a.NakAt))
+		if a.N >= ev.n {
+			continue
+		}
+		if at = latest(at, a.DeliveredAt); a.handedBackInTime(c, at) {
+			at = a.NakAt
 		}
 	}
 	for _, d := range ev.deliveries {
@@ -145,6 +148,18 @@ func (ev *evidence) notBefore() (at Micros) {
 		}
 	}
 	return at
+}
+
+// handedBackInTime reports whether the attempt was handed back before the broker can have delivered the message again, whenever it was delivered after a time. Who hands it
+// back later may not know that another has it.
+func (a *AttemptFacts) handedBackInTime(c *ConsumerState, after Micros) bool {
+	until := c.Until(after, c.Wait(a.N))
+	for _, beat := range a.beats() {
+		if beat <= until {
+			until = latest(until, c.Until(beat, c.Wait(a.N)))
+		}
+	}
+	return a.NakAt.Known() && a.NakAt >= latest(after, c.WaitsSince) && a.NakAt <= until
 }
 
 // forever is after everything.
