@@ -12,7 +12,7 @@ import (
 func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until lifecycle.Micros) int {
 	n := max(1, m.CurrentAttempt())
 	unseen := max(0, n-len(known))
-	for next := earliestNext(c, m, n); next.Known() && next <= until; next = next.Add(c.Wait(n)) {
+	for next := earliestNext(c, m, n); next.Known() && next <= until && unseen < int(c.openSpan()); next = next.Add(c.Wait(n)) {
 		if allowed := c.allowed(m); c.Wait(n) <= 0 || (allowed > 0 && n >= allowed) {
 			break
 		}
@@ -21,24 +21,48 @@ func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until life
 	return unseen
 }
 
-// earliestNext is the earliest time at which the broker may have delivered a message again after an attempt; zero where it was never stored.
+// earliestNext is the earliest time at which the broker may have delivered a message again after its latest attempt.
 func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.Micros {
 	a := attemptOf(m.CurrentLife(), attempt)
 	c.Steps = nil // A jump ahead ends a wait early where the broker happens to look.
 	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{})
+	begun := c.Began()
+	switch {
+	case l.BeganExact:
+		begun = l.BeganAt
+	case m.Stored != nil:
+		begun = max(begun, m.Stored.At)
+	}
+	back := handedBackAfter(m, a)
 	switch {
 	case a.NakAt.Known() && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":
 		return max(a.NakAt, l.Next.At.Add(-delaySlack))
 	case a.NakAt.Known():
 		return a.NakAt
+	case back.Known():
+		return back
+	case begun < c.WaitsSince: // Its wait may have been shorter.
+		return begun
 	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && !l.AtLatest:
 		return l.Deadline
-	case l.Basis.Known() && l.Basis < c.WaitsSince: // Its wait may have been shorter.
-		return l.Basis
-	case m.Stored == nil:
-		return 0
 	}
-	return m.Stored.At.Add(c.Wait(attempt))
+	return begun.Add(c.Wait(attempt))
+}
+
+// handedBackAfter is when a worker of an earlier attempt handed the message back after an attempt began, so that the broker delivers it again; zero where none did.
+func handedBackAfter(m lifecycle.MessageFacts, a lifecycle.AttemptFacts) (back lifecycle.Micros) {
+	sign := a.DeliveredAt
+	if !sign.Known() {
+		sign = a.FirstBeat
+	}
+	for _, earlier := range m.CurrentLife().Attempts {
+		for _, at := range []lifecycle.Micros{earlier.NakAt, earlier.LastNakAt} {
+			if earlier.N < a.N && sign.Known() && at >= sign && (!back.Known() || at < back) {
+				back = at
+			}
+		}
+	}
+	return back
 }
 
 // lastAnswer is the latest sign of a message's workers.

@@ -8,7 +8,7 @@ import (
 
 // sharedInFlight serves consumers that hold several messages. It says nothing unless the lines leave exactly one reading.
 func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
-	if !f.complete || len(f.messages) != c.AckPending || !v.quiet(c) || v.Drained < v.ConsumersAt {
+	if !f.complete || !f.knows(c.DeliveredSeq) || len(f.messages) != c.AckPending || !v.quiet(c) || v.Drained < v.ConsumersAt {
 		return nil
 	}
 	a, ok := account(c, f)
@@ -33,6 +33,11 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		}
 	}
 	return nil
+}
+
+// knows reports whether a message is known that the consumer had: of one whose publish line was lost, and that left before it was read, nothing may be.
+func (f inFlight) knows(seq uint64) bool {
+	return slices.ContainsFunc(slices.Concat(f.messages, f.others), func(m lifecycle.MessageFacts) bool { return m.Key.Seq == seq })
 }
 
 // dueAlone is the only message in hand that the broker can have delivered again; negative where several can.

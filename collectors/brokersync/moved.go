@@ -71,12 +71,14 @@ func (s State) aloneNow(o Observation) (alone, met map[string]uint64) {
 	for _, c := range o.Consumers {
 		old, same := s.Consumers[consumerKey{c.Stream, c.Name}]
 		same = same && old.CreatedAt == c.CreatedAt
-		one := c.MaxAckPending == 1 && old.MaxAckPending == 1 && (old.AckPending < 2 || c.DeliveredSeq > old.DeliveredSeq)
+		one := c.MaxAckPending == 1 && old.MaxAckPending == 1 && c.AckPending < 2 && (old.AckPending < 2 || c.DeliveredSeq > old.DeliveredSeq)
 		switch {
 		case c.DeliveredCSeq == 1:
 			alone[c.Name] = 1
 		case !same:
-			met[c.Name] = c.DeliveredCSeq
+			if c.MaxAckPending == 1 {
+				met[c.Name] = c.DeliveredCSeq
+			}
 		case old.DeliveredCSeq == c.DeliveredCSeq:
 			alone[c.Name], met[c.Name] = s.Alone[c.Name], s.Met[c.Name]
 		case one, old.AckPending == 0 && old.DeliveredCSeq+1 == c.DeliveredCSeq:
