@@ -2,7 +2,6 @@ package query
 
 import (
 	"slices"
-	"time"
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -22,9 +21,6 @@ const answerSource = "acks"
 // longAgo is before everything that a message can tell of.
 const longAgo lifecycle.Micros = 1
 
-// lookedWithin is how long ago a collector that is up to date looked at its stream last, at most.
-const lookedWithin = 5 * time.Second
-
 // AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector, less what that is behind. It is long ago while the
 // collector has read nothing since the program began: what came before that may lie unread.
 func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
@@ -34,7 +30,7 @@ func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
 	read := now
 	for _, p := range parts {
 		if p.Name == answerSource {
-			read = min(read, max(lifecycle.MicrosOf(p.LastAt), now.Add(-lookedWithin)))
+			read = min(read, lifecycle.MicrosOf(p.LastAt))
 		}
 	}
 	for _, g := range unread(parts, now, answerSource) {

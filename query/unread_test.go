@@ -17,7 +17,7 @@ func TestAnswersAreReadUpToTheLastSignOfTheirCollector(t *testing.T) {
 		want lifecycle.Micros
 	}{
 		"up to date":                    {health.Part{Name: "acks", State: health.OK, LastAt: at.Add(-time.Second)}, now.Add(-time.Second)},
-		"up to date, by another's word": {health.Part{Name: "acks", State: health.OK, LastAt: at.Add(-time.Minute)}, now.Add(-lookedWithin)},
+		"says so, and looks no more":    {health.Part{Name: "acks", State: health.OK, LastAt: at.Add(-time.Minute)}, now.Add(-time.Minute)},
 		"behind":                        {health.Part{Name: "acks", State: health.Behind, LastAt: at, Lag: time.Minute}, now.Add(-time.Minute)},
 		"down since a while":            {health.Part{Name: "acks", State: health.Down, LastAt: at.Add(-time.Hour)}, now.Add(-time.Hour)},
 		"down while it was behind":      {health.Part{Name: "acks", State: health.Down, LastAt: at.Add(-time.Hour), Lag: time.Minute}, now.Add(-time.Hour - time.Minute)},
