@@ -84,8 +84,18 @@ func startGlass(t *testing.T, broker string, flags ...string) (*glass, error) {
 	return g, g.start(t.Context(), "127.0.0.1:0")
 }
 
-// start runs the program at an address, with its output in the log, and waits until it serves. It dies with the test's process.
+// start runs the program until it serves. A broker that is busy may not answer it in time: then whoever runs the program starts it again.
 func (g *glass) start(ctx context.Context, listen string) error {
+	for deadline := time.Now().Add(patience); ; pause(ctx, sampling) {
+		err := g.startOnce(ctx, listen)
+		if err == nil || !g.gone() || time.Now().After(deadline) || !strings.Contains(g.output(), "i/o timeout") {
+			return err
+		}
+	}
+}
+
+// startOnce runs the program at an address, with its output in the log, and waits until it serves. It dies with the test's process.
+func (g *glass) startOnce(ctx context.Context, listen string) error {
 	log, err := os.OpenFile(g.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -132,12 +142,7 @@ func (g *glass) interrupt(ctx context.Context, away time.Duration) error {
 	defer g.up.Unlock()
 	g.kill()
 	pause(ctx, away)
-	for deadline := time.Now().Add(patience); ; pause(ctx, away) {
-		err := g.start(ctx, strings.TrimPrefix(g.base, "http://"))
-		if err == nil || !g.gone() || time.Now().After(deadline) || !strings.Contains(g.output(), "i/o timeout") { // A broker that is busy may not answer in time: then whoever runs the program starts it again.
-			return err
-		}
-	}
+	return g.start(ctx, strings.TrimPrefix(g.base, "http://"))
 }
 
 func (g *glass) output() string {
