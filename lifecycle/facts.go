@@ -28,7 +28,7 @@ type MessageFacts struct {
 	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`   // Latest time that attempts were used up.
 	MaxDeliveriesN  int          `json:"max_deliveries_n,omitempty"` // The last of the attempts that were used up then.
 	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
-	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that the advisories speak of.
+	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that it speaks of.
 	ExhaustedDenied Micros       `json:"exhausted_denied,omitempty"` // Advisories up to then do not count: the broker's state says otherwise.
 	ExhaustedForged Micros       `json:"exhausted_forged,omitempty"` // The latest of them that the state of the same incarnation contradicts.
 	RecreatedAt     Micros       `json:"recreated,omitempty"`        // Latest re-creation of the consumer while the message was open.
@@ -149,7 +149,7 @@ func (m *MessageFacts) Join(e Event) {
 	}
 	switch e.Kind {
 	case ExhaustionSaid:
-		m.ExhaustedSaid, m.ExhaustedSaidN = latest(m.ExhaustedSaid, e.At), max(m.ExhaustedSaidN, e.Attempt)
+		m.joinExhaustionSaid(e)
 	case ExhaustionDenied:
 		m.ExhaustedDenied = latest(m.ExhaustedDenied, e.At)
 		if !e.Detail.Former {
@@ -249,6 +249,16 @@ func (m *MessageFacts) joinMaxDeliveries(e Event) {
 		m.MaxDeliveriesAt, m.MaxDeliveriesN = e.At, e.Attempt
 	case e.At == m.MaxDeliveriesAt:
 		m.MaxDeliveriesN = max(m.MaxDeliveriesN, e.Attempt)
+	}
+}
+
+// joinExhaustionSaid adds an advisory that attempts are used up. The latest one counts: one about a consumer that lived before may name more deliveries.
+func (m *MessageFacts) joinExhaustionSaid(e Event) {
+	switch {
+	case e.At > m.ExhaustedSaid:
+		m.ExhaustedSaid, m.ExhaustedSaidN = e.At, e.Attempt
+	case e.At == m.ExhaustedSaid:
+		m.ExhaustedSaidN = max(m.ExhaustedSaidN, e.Attempt)
 	}
 }
 
