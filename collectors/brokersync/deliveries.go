@@ -64,7 +64,7 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 			unanswered = append(unanswered, cseq)
 		}
 	}
-	events := attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
+	events := attempts(v, m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
 	return append(events, lastDelivery(v, c, m, v.movesOf(c, m, f.moved))...)
 }
 
@@ -81,11 +81,11 @@ func (f inFlight) heldOthers(c Consumer, from uint64) bool {
 	})
 }
 
-// attempts says that deliveries happened of which no line was seen, no later than the consumer's last delivery.
-func attempts(m lifecycle.MessageFacts, c Consumer, cseqs []uint64, number func(cseq uint64) int) []lifecycle.Event {
+// attempts says that deliveries happened of which no line was seen, no later than the consumer's last delivery, or the look where the broker forgot when that was.
+func attempts(v view, m lifecycle.MessageFacts, c Consumer, cseqs []uint64, number func(cseq uint64) int) []lifecycle.Event {
 	at := c.DeliveredAt
 	if !at.Known() {
-		at = m.LastAt
+		at = v.ConsumersAt
 	}
 	var events []lifecycle.Event
 	for _, cseq := range cseqs {

@@ -110,7 +110,7 @@ func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open [
 		return nil
 	}
 	unanswered := slices.DeleteFunc(slices.Clone(open), func(cseq uint64) bool { return cseq == c.DeliveredCSeq })
-	events := attempts(m, c, unanswered, func(cseq uint64) int { return all[cseq] })
+	events := attempts(v, m, c, unanswered, func(cseq uint64) int { return all[cseq] })
 	if _, last := all[c.DeliveredCSeq]; last {
 		events = append(events, lastDelivery(v, c, m, moved)...)
 	}
@@ -126,7 +126,7 @@ func firstOfEach(v view, c Consumer, hand []lifecycle.MessageFacts, fresh []int,
 			events = append(events, lastDelivery(v, c, hand[i], moved)...)
 			continue
 		}
-		events = append(events, attempts(hand[i], c, open[n:n+1], func(uint64) int { return 1 })...)
+		events = append(events, attempts(v, hand[i], c, open[n:n+1], func(uint64) int { return 1 })...)
 	}
 	return events
 }

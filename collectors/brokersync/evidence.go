@@ -31,11 +31,8 @@ func evidenceOf(m lifecycle.MessageFacts, c Consumer) evidence {
 		}
 	}
 	for _, a := range m.Attempts {
-		if at := lastSign(a); at.Known() && at < c.Began() {
-			continue
-		}
-		for _, cseq := range a.CSeqs {
-			if cseq <= c.DeliveredCSeq {
+		for i, cseq := range a.CSeqs {
+			if cseq <= c.DeliveredCSeq && a.CSeqAt[i] >= c.Began() {
 				known[cseq] = a.N
 			}
 		}
