@@ -138,7 +138,7 @@ func (ev *evidence) notBefore(c *ConsumerState) (at Micros) {
 		if a.N >= ev.n {
 			continue
 		}
-		if at = latest(at, a.DeliveredAt); a.handedBackInTime(c, at) {
+		if at = latest(at, a.DeliveredAt); a.HandedBackInTime(c, at) {
 			at = a.NakAt
 		}
 	}
@@ -150,9 +150,9 @@ func (ev *evidence) notBefore(c *ConsumerState) (at Micros) {
 	return at
 }
 
-// handedBackInTime reports whether the attempt was handed back before the broker can have delivered the message again, whenever it was delivered after a time. Who hands it
+// HandedBackInTime reports whether the attempt was handed back before the broker can have delivered the message again, whenever it was delivered after a time. Who hands it
 // back later may not know that another has it.
-func (a *AttemptFacts) handedBackInTime(c *ConsumerState, after Micros) bool {
+func (a *AttemptFacts) HandedBackInTime(c *ConsumerState, after Micros) bool {
 	until := c.Until(after, c.Wait(a.N))
 	for _, beat := range a.beats() {
 		if beat <= until {

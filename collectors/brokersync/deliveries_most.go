@@ -33,11 +33,12 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 	case m.Stored != nil:
 		begun = max(begun, m.Stored.At)
 	}
+	inTime := a.HandedBackInTime(&c.ConsumerState, begun)
 	back := handedBackAfter(m, a)
 	switch {
-	case a.NakAt.Known() && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":
+	case inTime && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":
 		return max(a.NakAt, l.Next.At.Add(-delaySlack))
-	case a.NakAt.Known():
+	case inTime:
 		return a.NakAt
 	case back.Known():
 		return back
@@ -140,11 +141,11 @@ func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 		return lines.open(c)
 	case n == 0 && (m.Undelivered || passed):
 		return lines.open(c)
-	case n > 0 && firstSign(m) < c.CreatedAt && answered(m):
+	case n > 0 && len(lines) == 0 && firstSign(m) < c.CreatedAt && answered(m):
 		return lines.open(c)
 	case n == 0, !usedUp && (m.Stranded() || exhausted(m, c) || !end.Known()):
 		return c.openSpan()
-	case m.Key.Seq <= c.FloorSeq && lines.open(c) == 0:
+	case passed && lines.open(c) == 0:
 		return uint64(more)
 	}
 	return lines.open(c) + uint64(unseen+more)
