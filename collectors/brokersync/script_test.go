@@ -93,6 +93,10 @@ func (w *world) apply(line string) (poll bool, err error) {
 		d, err := time.ParseDuration(parts[0])
 		w.seen.At = at(d)
 		return true, err
+	case "captured":
+		seq, err := strconv.ParseUint(parts[0], 10, 64)
+		w.published(seq, 0)
+		return false, err
 	case "message", "gone":
 		return false, w.message(verb == "gone", parts)
 	case "knows":
@@ -140,13 +144,19 @@ func (w *world) message(gone bool, parts []string) error {
 	stored, ttl := at(f.duration("at", 0)), f.duration("ttl", 0)
 	w.stored[seq], w.storedAt[seq] = subject, stored
 	w.seen.LastSeq = max(w.seen.LastSeq, seq)
-	if !lost {
-		agent, _, _ := fleet.NewContract("").ParseTaskSubject(subject)
-		w.join(lifecycle.Event{
-			Kind: lifecycle.Published, At: stored, Agent: agent, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}, Publication: lifecycle.Publication{TTL: ttl}},
-		})
+	if w.subjects[seq] = subject; !lost {
+		w.published(seq, ttl)
 	}
 	return f.done()
+}
+
+// published takes in the publish line of a message.
+func (w *world) published(seq uint64, ttl time.Duration) {
+	agent, _, _ := fleet.NewContract("").ParseTaskSubject(w.subjects[seq])
+	w.join(lifecycle.Event{
+		Kind: lifecycle.Published, At: w.storedAt[seq], Agent: agent, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.subjects[seq]}, Publication: lifecycle.Publication{TTL: ttl}},
+	})
 }
 
 // line is an event that the store knows.
@@ -163,11 +173,16 @@ func (w *world) line(parts []string) error {
 	consumer, _ := f.take("consumer")
 	_, unproved := f.values["said"]
 	_, undelivered := f.take("undelivered")
+	_, former := f.take("former")
+	reason := ""
+	if _, deleted := f.take("deleted"); deleted {
+		reason = lifecycle.BrokerDeleted
+	}
 	apart := w.seen.Kept && consumer != ""
 	w.join(lifecycle.Event{
 		Kind: lifecycle.Kind(parts[0]), At: at(d), Provenance: lifecycle.Observed, Attempt: f.number("n", 0), ConsumerSeq: uint64(f.number("cseq", 0)),
 		Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Consumer: consumer, Detail: lifecycle.Detail{
-			Ending: lifecycle.Ending{Delay: f.duration("delay", 0), Undelivered: undelivered}, Standing: lifecycle.Standing{Unproved: unproved, Apart: apart, SaidAt: f.instant("said")},
+			Ending: lifecycle.Ending{Delay: f.duration("delay", 0), Undelivered: undelivered, Reason: reason}, Standing: lifecycle.Standing{Unproved: unproved, Former: former, Apart: apart, SaidAt: f.instant("said")},
 		},
 	})
 	return f.done()
@@ -181,6 +196,13 @@ func (w *world) consumer(name string, f *fields) error {
 		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", 0)), DeliveredAt: f.instant("last"),
 	}}
 	c.Filters = []string{"genbrain.agents.a.tasks.>"}
+	if steps, given := f.take("backoff"); given {
+		for _, step := range strings.Split(steps, ",") {
+			d, err := time.ParseDuration(step)
+			f.note(err)
+			c.Backoff = append(c.Backoff, d)
+		}
+	}
 	_, c.Watches = f.take("watches")
 	_, c.ForAll = f.take("for-all")
 	if filter, given := f.take("filter"); given {

@@ -26,6 +26,7 @@ type world struct {
 	consumers map[string]Consumer
 	stored    map[uint64]string // Messages in the stream: subject by sequence.
 	storedAt  map[uint64]lifecycle.Micros
+	subjects  map[uint64]string
 	walked    bool // Presence comes page by page.
 
 	facts     map[lifecycle.MessageKey]lifecycle.MessageFacts
@@ -42,7 +43,7 @@ func newWorld() *world {
 	return &world{
 		rules:     Rules{Waits: Waits{Refute: 2 * time.Second, Vanish: 2 * time.Second, Orphan: 5 * time.Second}, PageSize: 1000, Earlier: time.Second},
 		seen:      Observation{Stream: tasks, Created: at(-time.Hour), FirstSeq: 1},
-		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{},
+		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{}, subjects: map[uint64]string{},
 		facts: map[lifecycle.MessageKey]lifecycle.MessageFacts{}, known: map[consumerKey]lifecycle.ConsumerState{},
 		begin: Begin{Stored: true}, deleted: Deletions{From: at(-time.Hour), Last: map[string]lifecycle.Micros{}}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
 	}
