@@ -122,6 +122,17 @@ func (b *bench) waitShared(c health.Reporter) {
 	})
 }
 
+// waitWell waits until a collector reads.
+func (b *bench) waitWell(c health.Reporter) {
+	b.t.Helper()
+	testkit.Eventually(b.t, patience, func() error {
+		if p := c.Health()[0]; p.State != health.OK {
+			return fmt.Errorf("health %+v", p)
+		}
+		return nil
+	})
+}
+
 // A copy of a store has all that was acknowledged when it was made: whoever starts with it begins.
 func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 	t.Parallel()
@@ -133,7 +144,8 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 	b.waitAcked()
 	mine := b.rec
 	b.useStore(mine.copy())
-	_, stopCopy := b.start()
+	other, stopCopy := b.start()
+	b.waitWell(other) // Once more lines are acknowledged it would not begin.
 	lines := 1
 	testkit.Eventually(t, patience, func() error {
 		lines++
@@ -155,12 +167,7 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 	c, _ = b.start()
 	b.waitFor(lines)
 	b.gap(func(g lifecycle.Gap) bool { return g.Repaired })
-	testkit.Eventually(t, patience, func() error {
-		if p := c.Health()[0]; p.State != health.OK {
-			return fmt.Errorf("health %+v", p)
-		}
-		return nil
-	})
+	b.waitWell(c)
 }
 
 // An observer that is not allowed to make durables cannot read again: what it lacks is a gap, once.
@@ -176,12 +183,7 @@ func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 			g.Reason != "lines up to 20 were acknowledged and are not in this store: it was made anew or restored from a backup, or somebody else took them" {
 			t.Errorf("gap %+v", g)
 		}
-		testkit.Eventually(t, patience, func() error {
-			if p := c.Health()[0]; p.State != health.OK {
-				return fmt.Errorf("health %+v", p)
-			}
-			return nil
-		})
+		b.waitWell(c)
 		stop()
 	}
 	_, stop := b.start()
