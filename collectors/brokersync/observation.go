@@ -77,7 +77,7 @@ type Consumer struct {
 	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
 	Single  uint64           // It holds no other message than the one that it delivered last, and held none beside one from this sequence on; zero where it may, and in observations.
 	Alone   bool             // Nothing else was in hand when it delivered last; false in observations.
-	Met     bool             // It made its last delivery before it was seen first, and nothing that was read may have moved the time of that; false in observations.
+	Met     bool             // It made its last delivery before it was seen first, as one that may hold one message, and nothing that was read may have moved the time of that; false in observations.
 }
 
 // quietSince is the latest activity of the consumer.

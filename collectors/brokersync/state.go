@@ -26,7 +26,7 @@ type State struct {
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Single     map[string]uint64           // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last, and held none beside one from this sequence on.
 	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
-	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
+	Met        map[string]uint64           // By consumer that might hold one message when it was seen first: its last delivery then.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
 	Fresh      map[string]lifecycle.Micros // By consumer that was not seen to deliver before: the observation that saw it do so, until what it ended before then was looked at.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
