@@ -23,7 +23,9 @@ type Sight struct {
 	AloneSince   lifecycle.Micros // No other consumer of its name lived since then; not after CreatedAt.
 	DeliveredSeq uint64           // Everything up to this stream sequence that its filters match was delivered.
 	Deliveries   uint64           // How many deliveries it made.
-	Answered     uint64           // All its deliveries up to this one were answered.
+	Answered     uint64           // All its deliveries up to this one were answered, and
+	AnsweredSeq  uint64           // everything up to this stream sequence was.
+	ForAll       bool             // An answer to a message is one to all that it delivered before.
 	Sole         bool             // It hands out one message at a time, and awaits an answer.
 	Measured     bool             // The broker sends metrics of its acknowledgements.
 	Filters      []string         // The subjects that it takes; nil for all.
@@ -33,7 +35,13 @@ type Sight struct {
 // names existed, had delivered the message, and had made as many deliveries. Of the last the broker takes no notice, but only somebody who was not given
 // the message, or who writes what is not so, names a later one.
 func (s Sight) canHaveMade(seq, delivery uint64, at lifecycle.Micros) bool {
-	return s.CreatedAt.Known() && s.CreatedAt <= at && s.made(seq, delivery)
+	return s.CreatedAt.Known() && s.CreatedAt <= at && s.made(seq, delivery) && !s.overlooks(seq, delivery)
+}
+
+// overlooks reports whether the broker took no notice of an answer to a delivery of a message: where one answers all before it, it does not of one to a delivery that
+// was made before another that was answered (docs/broker-facts.md).
+func (s Sight) overlooks(seq, delivery uint64) bool {
+	return s.ForAll && delivery <= s.Answered && seq > s.AnsweredSeq
 }
 
 // made reports whether one of its deliveries can have been that one of a message. Where it hands out one message at a time, those that are not answered are
@@ -161,6 +169,7 @@ func (n *IncarnationResolver) sight(ctx context.Context, ref ConsumerRef) (Sight
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
 	s := Sight{
 		CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Answered: info.AckFloor.Consumer,
+		AnsweredSeq: info.AckFloor.Stream, ForAll: info.Config.AckPolicy == jetstream.AckAllPolicy,
 		Sole: info.Config.MaxAckPending == 1 && info.NumAckPending == 1, Measured: info.Config.SampleFrequency != "", Filters: filtersOf(info.Config),
 	}
 	var err error

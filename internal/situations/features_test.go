@@ -158,6 +158,23 @@ var features = []situation{{
 	may:    all(isNot("exhausted", "failed"), silent("due since", "next free worker"), of("b", is("completed"))),
 	settle: 14 * time.Second,
 }, {
+	name: "an acknowledgement of all before it comes after one of a later delivery",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.publish(publish{task: "b"})
+		consumer := c.workers(atOnce(2), wait(2*time.Second), func(cfg *jetstream.ConsumerConfig) { cfg.AckPolicy = jetstream.AckAllPolicy })
+		c.pull(consumer)
+		b := c.pull(consumer)
+		c.works(time.Second)
+		c.heartbeat(b)
+		c.ack(c.pull(consumer)) // The first one again, as the consumer's third delivery.
+		c.ack(b)                // The broker takes no notice.
+	},
+	may:    all(is("completed"), of("b", isNot("completed"))),
+	never:  of("b", isNot("completed")),
+	settle: 14 * time.Second,
+}, {
 	name: "a consumer asks for no answers",
 	on:   limits,
 	act: func(c *clients) {
