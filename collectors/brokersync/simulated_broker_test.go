@@ -97,9 +97,9 @@ func (b *simBroker) configure() {
 	}
 	b.looked = false
 	b.max, b.hands, b.backoff = pick(b.r, 1, 2, 3, 3, 5, 0), pick(b.r, 1, 1, 2, 3, 10), nil
-	b.wait = pick[time.Duration](b.r, 800, 1000, 2000, 4000) * time.Millisecond
+	b.wait = pick(b.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
 	if b.r.IntN(4) == 0 && b.max != 1 {
-		b.backoff = []time.Duration{b.wait, pick[time.Duration](b.r, 500, 1500, 3000) * time.Millisecond}
+		b.backoff = []time.Duration{b.wait, pick(b.r, 500*time.Millisecond, 1500*time.Millisecond, 3*time.Second)}
 	}
 }
 
