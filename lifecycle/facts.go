@@ -149,7 +149,7 @@ func (m *MessageFacts) Join(e Event) {
 	}
 	switch e.Kind {
 	case ExhaustionSaid:
-		m.joinExhaustionSaid(e)
+		m.ExhaustedSaid, m.ExhaustedSaidN = latestUsedUp(m.ExhaustedSaid, m.ExhaustedSaidN, e)
 	case ExhaustionDenied:
 		m.ExhaustedDenied = latest(m.ExhaustedDenied, e.At)
 		if !e.Detail.Former {
@@ -163,7 +163,7 @@ func (m *MessageFacts) Join(e Event) {
 	case Delivered:
 		m.joinDelivery(e)
 	case MaxDeliveries:
-		m.joinMaxDeliveries(e)
+		m.MaxDeliveriesAt, m.MaxDeliveriesN = latestUsedUp(m.MaxDeliveriesAt, m.MaxDeliveriesN, e)
 	case ConsumerRecreated:
 		m.RecreatedAt = latest(m.RecreatedAt, e.At)
 	case AckRefuted:
@@ -242,24 +242,15 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	}
 }
 
-// joinMaxDeliveries adds that attempts are used up. The latest time counts, with the number that was said then.
-func (m *MessageFacts) joinMaxDeliveries(e Event) {
+// latestUsedUp is which attempts were used up, by the latest word on it: an earlier one may be about a consumer that lived before.
+func latestUsedUp(at Micros, n int, e Event) (Micros, int) {
 	switch {
-	case e.At > m.MaxDeliveriesAt:
-		m.MaxDeliveriesAt, m.MaxDeliveriesN = e.At, e.Attempt
-	case e.At == m.MaxDeliveriesAt:
-		m.MaxDeliveriesN = max(m.MaxDeliveriesN, e.Attempt)
+	case e.At > at:
+		return e.At, e.Attempt
+	case e.At == at:
+		return at, max(n, e.Attempt)
 	}
-}
-
-// joinExhaustionSaid adds an advisory that attempts are used up. The latest one counts: one about a consumer that lived before may name more deliveries.
-func (m *MessageFacts) joinExhaustionSaid(e Event) {
-	switch {
-	case e.At > m.ExhaustedSaid:
-		m.ExhaustedSaid, m.ExhaustedSaidN = e.At, e.Attempt
-	case e.At == m.ExhaustedSaid:
-		m.ExhaustedSaidN = max(m.ExhaustedSaidN, e.Attempt)
-	}
+	return at, n
 }
 
 // joinNak adds a -NAK. The latest one says when the message is due.
