@@ -257,3 +257,18 @@ func TestReportsToldAgainFromTheSpecification(t *testing.T) {
 		}
 	}
 }
+
+// aboutIt leaves out what was reported under the message's id where all of it was said, and a completion heard, more than two seconds before the message was stored: an
+// earlier message had that id.
+func (n naive) aboutIt() naive {
+	stored := n.last(is(Published))
+	named := n.all(func(e Event) bool {
+		return is(ReportClaimed, ReportAccepted, ReportCompleted)(e) && e.Detail.MsgID != ""
+	})
+	heard := slices.ContainsFunc(named, func(e Event) bool { return e.Detail.HeardAt.Known() })
+	later := slices.ContainsFunc(named, func(e Event) bool { return max(e.At, e.Detail.HeardAt).Add(2*time.Second) >= stored })
+	if !heard || later {
+		return n
+	}
+	return naive{n.all(func(e Event) bool { return e.Detail.MsgID == "" || e.Provenance != Reported })}
+}
