@@ -44,10 +44,15 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 		return back
 	case begun < c.WaitsSince: // Its wait may have been shorter.
 		return begun
-	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && !l.AtLatest:
-		return l.Deadline
 	}
-	return begun.Add(c.Wait(attempt))
+	next := begun.Add(c.Wait(attempt))
+	if l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()) && !l.AtLatest {
+		next = l.Deadline
+	}
+	if a.NakAt.Known() {
+		next = min(next, a.NakAt) // It may have been handed back in time.
+	}
+	return next
 }
 
 // handedBackAfter is when a worker of an earlier attempt handed the message back after an attempt began, so that the broker delivers it again; zero where none did.
