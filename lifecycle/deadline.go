@@ -113,10 +113,11 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	return held
 }
 
-// mayEndEarlier reports whether a lease that counts from basis may have run out before: the broker may have gone by the present wait before that was seen, or its own time of
-// the delivery is not known, and no heartbeat came in time whenever the delivery was.
+// mayEndEarlier reports whether a lease that counts from basis may have run out before: the broker may have gone by the present wait before that was seen, or by another one
+// before it was looked at, the worker of an earlier attempt handed the message back, or the broker's own time of the delivery is not known, and no heartbeat came in time
+// whenever the delivery was.
 func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
-	if basis < c.WaitsSince {
+	if basis < latest(c.WaitsSince, c.Seen) || ev.handedBackByAnother() {
 		return basis.Known()
 	}
 	if !basis.Known() || ev.deliveredAt.Known() {
@@ -124,6 +125,11 @@ func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
 	}
 	inTime := c.Until(ev.notBefore(c), c.Wait(ev.n))
 	return !slices.ContainsFunc(ev.beats(), func(b beat) bool { return b.at <= basis && b.at <= inTime })
+}
+
+// handedBackByAnother reports whether the worker of an earlier attempt handed the message back after the current one began: the broker delivers it again.
+func (ev *evidence) handedBackByAnother() bool {
+	return slices.ContainsFunc(ev.life.Attempts, func(a AttemptFacts) bool { return a.N < ev.n && ev.beganAt.Known() && a.LastNakAt > ev.beganAt })
 }
 
 // notBefore is a time before which the current attempt was not delivered.

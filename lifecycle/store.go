@@ -149,6 +149,7 @@ type ConsumerState struct {
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
 	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.
+	Seen          Micros      // The first look at it; zero where it was made after a look at the broker.
 	Several       bool        // It may hold one message, was seen to hold several before, and may hold them still.
 	Lowered       Lowered     // It allows fewer attempts than it was seen to allow before.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.

@@ -29,12 +29,16 @@ func (c Consumer) allowed(m lifecycle.MessageFacts) int {
 	return c.MaxDeliver
 }
 
-// mayHaveGiven reports whether a message may have been delivered once more, unseen, after an attempt that would be the last one now, before fewer were allowed.
+// mayHaveGiven reports whether a message may have been delivered once more, unseen, after an attempt that would be the last one now, before fewer were allowed. What was
+// allowed before the consumer was looked at is not known.
 func (c Consumer) mayHaveGiven(m lifecycle.MessageFacts, attempt int) bool {
-	if allowed := c.allowed(m); allowed == c.MaxDeliver || allowed > 0 && attempt >= allowed {
+	next, fewerAt, allowed := earliestNext(c, m, attempt), c.Lowered.At, c.allowed(m)
+	if next < c.Seen {
+		fewerAt, allowed = max(fewerAt, c.Seen), 0
+	}
+	if allowed == c.MaxDeliver || allowed > 0 && attempt >= allowed {
 		return false
 	}
-	next := earliestNext(c, m, attempt)
 	_, latest := evidenceOf(m, c)[c.DeliveredCSeq]
-	return next < c.Lowered.At && !latest && (!c.DeliveredAt.Known() || c.DeliveredAt >= next)
+	return next < fewerAt && !latest && (!c.DeliveredAt.Known() || c.DeliveredAt >= next)
 }

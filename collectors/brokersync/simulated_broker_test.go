@@ -19,11 +19,13 @@ type simBroker struct {
 	simConsumer
 	former []*simDelivery // Of consumers of the same name that lived before.
 
-	script []string      // What a scenario file says of it all.
-	lines  []simLine     // Captured lines, and
-	told   int           // so many are stored.
-	stored time.Duration // All lines up to then are.
-	looked bool          // Since the consumer was changed last.
+	script    []string      // What a scenario file says of it all.
+	lines     []simLine     // Captured lines, and
+	told      int           // so many are stored.
+	stored    time.Duration // All lines up to then are.
+	restarted bool          // It started again.
+	seen      bool          // Somebody looked at it.
+	looked    bool          // Since the consumer was changed last.
 }
 
 // simConsumer is the living consumer.
@@ -79,7 +81,7 @@ type simLine struct {
 const noted = 80 * time.Microsecond
 
 func newSimBroker(r *rand.Rand) *simBroker {
-	b := &simBroker{r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), looked: true}
+	b := &simBroker{r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2)}
 	b.simConsumer = newSimConsumer(-time.Hour)
 	b.configure()
 	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d", b.most))
@@ -90,12 +92,22 @@ func newSimConsumer(created time.Duration) simConsumer {
 	return simConsumer{created: created, deliveries: map[uint64]*simDelivery{}, pending: map[uint64]*simPending{}, again: map[uint64]int{}}
 }
 
-// configure changes the consumer. Nobody can know of two changes between two looks.
-func (b *simBroker) configure() {
-	if !b.looked {
-		return
+// change changes the consumer. Nobody can know of two changes between two looks. Before the first look it allows fewer attempts, each with more time: what else nobody can
+// know of is a limit of docs/situations.md.
+func (b *simBroker) change() {
+	switch {
+	case b.looked:
+		b.looked = false
+		b.configure()
+	case !b.seen:
+		b.wait, b.backoff = b.wait+b.upTo(2000, 0), nil
+		if b.max <= 0 || b.max > 2 {
+			b.max = 2
+		}
 	}
-	b.looked = false
+}
+
+func (b *simBroker) configure() {
 	b.max, b.hands, b.backoff = pick(b.r, 1, 2, 3, 3, 5, 0), pick(b.r, 1, 1, 2, 3, 10), nil
 	b.wait = pick(b.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
 	if b.r.IntN(4) == 0 && b.max != 1 {
@@ -127,7 +139,7 @@ func (b *simBroker) acts() {
 			b.remove(seq, false)
 		}
 	case n < 180:
-		b.configure()
+		b.change()
 	case n < 183:
 		b.recreate()
 	case n < 185:
@@ -313,9 +325,10 @@ func (b *simBroker) handsBack(d *simDelivery, delay time.Duration) {
 
 // recreate deletes the consumer, and makes it again.
 func (b *simBroker) recreate() {
-	if b.r.IntN(3) > 0 {
+	if b.r.IntN(3) > 0 || b.seen && !b.looked {
 		return
 	}
+	b.looked = false
 	b.former = append(b.former, slices.Collect(maps.Values(b.deliveries))...)
 	old := b.simConsumer
 	b.simConsumer = newSimConsumer(b.now)
@@ -331,12 +344,12 @@ func (b *simBroker) restart() {
 	for _, p := range b.pending {
 		p.from = p.from.Truncate(time.Second)
 	}
-	b.queue, b.moved = nil, 0
+	b.queue, b.moved, b.restarted = nil, 0, true
 }
 
 // poll says what is stored by now, and how the broker is.
 func (b *simBroker) poll() {
-	b.looked = true
+	b.seen, b.looked = true, true
 	b.stored = max(b.stored, b.now-b.upTo(pick(b.r, 1, 100, 1000), 0))
 	for ; b.told < len(b.lines) && b.lines[b.told].at <= b.stored; b.told++ {
 		b.script = append(b.script, b.lines[b.told].text)

@@ -73,10 +73,10 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 	return ""
 }
 
-// alive reports whether a worker has a message, and the broker waits for it.
+// alive reports whether a worker has a message, and the broker has always waited for it: one that starts again forgets that a lease ran out.
 func (b *simBroker) alive(seq uint64) bool {
 	p, held := b.pending[seq]
-	return held && !b.messages[seq].back && b.now-p.from < b.waitOf(seq) && !slices.Contains(b.queue, seq)
+	return held && !b.messages[seq].back && !b.messages[seq].late && b.now-p.from < b.waitOf(seq) && !slices.Contains(b.queue, seq)
 }
 
 // untruth is what is wrong with an event that is said now; empty for nothing.
@@ -91,8 +91,10 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 	}
 	_, held := b.pending[seq]
 	switch {
-	case e.Kind == lifecycle.LeaseExpired && e.Attempt == m.attempts && b.alive(seq) && !m.late:
+	case e.Kind == lifecycle.LeaseExpired && e.Attempt == m.attempts && b.alive(seq):
 		return "its worker has it"
+	case (e.Kind == lifecycle.LeaseExpired || e.Kind == lifecycle.PresumedDead) && !e.Detail.AtLatest && b.deliveredWithin(seq, e.Detail.Basis.Sub(t0), e.Detail.Deadline.Sub(t0)):
+		return "the next attempt began before"
 	case e.Kind == lifecycle.PresumedDead && (b.alive(seq) || !m.usedUp && (b.max <= 0 || m.attempts < b.max)):
 		return "an attempt is left, or at work"
 	case e.Kind == lifecycle.MaxDeliveries && !m.wasUsed:
@@ -139,6 +141,16 @@ func (b *simBroker) notDelivered(e lifecycle.Event) string {
 		}
 	}
 	return wrong
+}
+
+// deliveredWithin reports whether a message was delivered after a time and before another, by a broker that never started again.
+func (b *simBroker) deliveredWithin(seq uint64, after, before time.Duration) bool {
+	for _, d := range b.deliveries {
+		if !b.restarted && d.seq == seq && d.at > after && d.at < before {
+			return true
+		}
+	}
+	return false
 }
 
 // misjudged is what is wrong with the state of a message; empty for nothing.

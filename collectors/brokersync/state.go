@@ -125,10 +125,13 @@ func (s State) withChanges(o Observation) []Consumer {
 		c := &consumers[i]
 		_, c.Several = s.holding(*c)
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
+		if !known && (!s.At.Known() || c.CreatedAt <= s.At) { // It may have been otherwise before.
+			c.Seen = o.ConsumersAt
+		}
 		if !known || old.CreatedAt != c.CreatedAt {
 			continue
 		}
-		c.Lowered = loweredNow(old, *c, o.ConsumersAt)
+		c.Seen, c.Lowered = old.Seen, loweredNow(old, *c, o.ConsumersAt)
 		if c.WaitsSince = old.WaitsSince; old.AckWait != c.AckWait || !slices.Equal(old.Backoff, c.Backoff) {
 			c.WaitsSince = o.ConsumersAt
 			if old.AckWait == c.AckWait { // The broker does not look earlier for a later step of the backoff: its timer is set for the former waits.

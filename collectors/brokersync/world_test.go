@@ -242,6 +242,9 @@ func describe(e lifecycle.Event) string {
 	}
 	if e.Detail.Basis.Known() {
 		s += fmt.Sprintf(" basis=%s deadline=%s", offset(e.Detail.Basis), offset(e.Detail.Deadline))
+		if e.Detail.AtLatest {
+			s += "-or-before"
+		}
 	}
 	if e.Detail.Removal != "" {
 		s += fmt.Sprintf(" by=%s", e.Detail.Removal)
