@@ -71,7 +71,7 @@ func (c *Collector) readOutstanding(ctx context.Context, id lifecycle.StreamID, 
 		return ctx.Err()
 	}
 	if c.src.AfterPublishes {
-		c.cfg.Barrier.Pause(ctx)
+		c.cfg.Barrier.Pause(ctx, 0)
 	}
 	return c.commitWithRetry(ctx, &lineBatch{lines: lines})
 }

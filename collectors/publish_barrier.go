@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/lifecycle"
 )
 
 // PublishBarrierConfig says whose backlog a barrier watches.
@@ -19,10 +20,14 @@ type PublishBarrierConfig struct {
 	Durable   string              // Required. The durable that reads it; all replicas share it.
 	Shards    []fleet.Shard       // Optional; default the whole stream. The shards whose lines are waited for.
 	Wait      time.Duration       // Optional; default 2 s. The longest time that a batch is held back.
+	Lead      time.Duration       // Optional; default 500 ms. How long after an attempt its own message may be stored, for which a patient barrier waits.
 }
 
 // barrierWait is how long a batch is held back at most, but behind a patient barrier, and also there once the program is to stop.
 const barrierWait = 2 * time.Second
+
+// publishLead is how long that is with a broker that does not stand still: two streams record attempt and message, and neither waits for the other.
+const publishLead = 500 * time.Millisecond
 
 // PublishBarrier holds lines about messages back until the publish lines that were captured before them are stored. For most lines that only saves making up
 // a task for a message whose own line is about to say which task it carries: their order never changes the truth. It asks the broker, so that it holds across
@@ -47,11 +52,14 @@ func NewPublishBarrier(cfg PublishBarrierConfig) (*PublishBarrier, error) {
 	if cfg.Wait <= 0 {
 		cfg.Wait = barrierWait
 	}
+	if cfg.Lead <= 0 {
+		cfg.Lead = publishLead
+	}
 	return &PublishBarrier{cfg: cfg}, nil
 }
 
-// Patient returns a barrier of the same publishes for lines that would deny one: an attempt to publish of which no message is known reads refused. It opens when all
-// of them are stored, however long that takes. What a replica had in hand when it was killed the broker gives to others only when its wait for it ends. Of nil it is nil.
+// Patient returns a barrier of the same publishes for lines that would deny one: an attempt to publish of which no message is known reads refused. It asks for them once
+// the broker has had time to store what was attempted, and opens when all of them are stored, however long that takes. What a replica had in hand when it was killed the broker gives to others only when its wait for it ends. Of nil it is nil.
 func (b *PublishBarrier) Patient() *PublishBarrier {
 	if b == nil {
 		return nil
@@ -59,10 +67,19 @@ func (b *PublishBarrier) Patient() *PublishBarrier {
 	return &PublishBarrier{cfg: b.cfg, patient: true}
 }
 
-// Pause returns true when what the stream held at the call has been stored, and where there is nothing to wait for: the stream or the durable is missing, or nothing
+// Pause returns true when what the stream held at the call has been stored, or for a patient barrier the lead after the newest line that is held back, and where there is nothing to wait for: the stream or the durable is missing, or nothing
 // is left in either for the configured wait. A barrier that is not patient also opens after that wait, when the broker does not answer, and when ctx is done.
 // A nil barrier is open. False says that ctx was done first.
-func (b *PublishBarrier) Pause(ctx context.Context) bool { return b.wait(ctx, b.last) }
+func (b *PublishBarrier) Pause(ctx context.Context, newest lifecycle.Micros) bool {
+	began := time.Now()
+	return b.wait(ctx, func(ctx context.Context) (uint64, error) {
+		last, now, err := b.last(ctx)
+		if err == nil && b.patient && now < newest.Add(b.cfg.Lead) && time.Since(began) < b.cfg.Lead { // However the broker's clock goes.
+			err = errTooSoon
+		}
+		return last, err
+	})
+}
 
 // settle is Pause for what somebody had in hand at the call.
 func (b *PublishBarrier) settle(ctx context.Context) bool {
@@ -115,21 +132,27 @@ func (b *PublishBarrier) look(ctx context.Context, upTo *uint64, end func(contex
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Wait)
 	defer cancel()
 	if *upTo == 0 {
-		if *upTo, err = end(ctx); err != nil {
+		last, err := end(ctx)
+		if err != nil {
 			return at, err
 		}
+		*upTo = last
 	}
 	return b.reached(ctx)
 }
 
-// last is the sequence of the newest line that the stream holds. What the durable says is pending does not serve: the broker
+// errTooSoon says that what a line tells of may still be stored.
+var errTooSoon = errors.New("the broker may still store what was attempted")
+
+// last is the sequence of the newest line that the stream holds, and the broker's time. What the durable says is pending does not serve: the broker
 // counts it some time after it has acknowledged the publish.
-func (b *PublishBarrier) last(ctx context.Context) (uint64, error) {
+func (b *PublishBarrier) last(ctx context.Context) (seq uint64, now lifecycle.Micros, err error) {
 	stream, err := b.cfg.JetStream.Stream(ctx, b.cfg.Stream)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return stream.CachedInfo().State.LastSeq, nil
+	info := stream.CachedInfo()
+	return info.State.LastSeq, lifecycle.MicrosOf(info.TimeStamp), nil
 }
 
 // reach is how far publish lines are stored.

@@ -45,7 +45,7 @@ func TestTheBarrierOpensWhenTheBacklogIsStored(t *testing.T) {
 		return err
 	})
 	go func() {
-		b.barrier(patience).Pause(t.Context())
+		b.barrier(patience).Pause(t.Context(), 0)
 		passed <- b.rec.count()
 	}()
 	b.rec.setRefuse(nil)
@@ -67,13 +67,13 @@ func TestTheBarrierDoesNotWaitForWhatCannotCome(t *testing.T) {
 	} {
 		tt.prep()
 		began := time.Now()
-		b.barrier(time.Minute).Pause(t.Context())
+		b.barrier(time.Minute).Pause(t.Context(), 0)
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: waited %s", tt.name, took)
 		}
 	}
 	var none *collectors.PublishBarrier
-	none.Pause(t.Context())
+	none.Pause(t.Context(), 0)
 }
 
 func TestTheBarrierGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
@@ -89,7 +89,7 @@ func TestTheBarrierGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
 	var took [3]time.Duration
 	for i := range took {
 		began := time.Now()
-		barrier.Pause(t.Context())
+		barrier.Pause(t.Context(), 0)
 		took[i] = time.Since(began)
 	}
 	if took[0] < wait || took[1]+took[2] > wait {
@@ -175,5 +175,30 @@ func TestTextsAreMadeStorable(t *testing.T) {
 	})
 	if len(ids) != 3 || !ids["plain"] {
 		t.Errorf("ids %v, want three different ones", ids)
+	}
+}
+
+// A stream of tasks that is slower than the stream of attempts has the message of an attempt stored, and its line captured, when the attempt was read long ago.
+func TestAPatientBarrierWaitsForAPublishThatIsStillStored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	b.start()
+	b.publish("before")
+	b.waitFor(1)
+	b.waitAcked()
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: b.js, Stream: "LINES", Durable: "fleetglass-lines", Lead: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempted := lifecycle.MicrosOf(time.Now())
+	opened := make(chan int, 1)
+	go func() {
+		barrier.Patient().Pause(t.Context(), attempted)
+		opened <- b.rec.count()
+	}()
+	time.AfterFunc(100*time.Millisecond, func() { b.publish("stored late") })
+	if got := <-opened; got != 2 {
+		t.Errorf("the barrier opened after %d lines, want 2", got)
 	}
 }

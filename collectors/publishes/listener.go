@@ -109,7 +109,7 @@ func (l *listener) round(ctx context.Context) error {
 		return nil
 	}
 	upTo := lifecycle.MicrosOf(l.now().Add(-l.cfg.Check / 2))
-	if l.firstHeld().Known() && !l.cfg.Barrier.Pause(ctx) {
+	if l.firstHeld().Known() && !l.cfg.Barrier.Pause(ctx, 0) {
 		return nil
 	}
 	return l.flush(ctx, upTo)
