@@ -29,6 +29,14 @@ func (c *Collector) newBatch(deliveries []delivery, e *epoch) *lineBatch {
 	return b
 }
 
+// newest is the latest time of the lines; zero where there are none.
+func (b *lineBatch) newest() (at lifecycle.Micros) {
+	for _, l := range b.lines {
+		at = max(at, l.At)
+	}
+	return at
+}
+
 func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 	var gaps []lifecycle.Gap
 	for _, d := range batch {

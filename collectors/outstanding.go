@@ -70,10 +70,11 @@ func (c *Collector) readOutstanding(ctx context.Context, id lifecycle.StreamID, 
 	if len(lines) == 0 {
 		return ctx.Err()
 	}
+	b := &lineBatch{lines: lines}
 	if c.src.AfterPublishes {
-		c.cfg.Barrier.Pause(ctx, 0)
+		c.cfg.Barrier.Pause(ctx, b.newest())
 	}
-	return c.commitWithRetry(ctx, &lineBatch{lines: lines})
+	return c.commitWithRetry(ctx, b)
 }
 
 // readStanding stores the lines that were given out where the first of them was not acknowledged since the look before: whoever has it may have been killed.

@@ -35,7 +35,7 @@ func (c *Collector) startPipeline(ctx, waiting context.Context) *pipeline {
 func (c *Collector) commitAll(ctx, waiting context.Context, p *pipeline, acknowledged <-chan error) error {
 	for b := range p.in {
 		if c.waitsForPublishes(b) {
-			open := c.cfg.Barrier.Pause(waiting, timeOfLast(b.deliveries))
+			open := c.cfg.Barrier.Pause(waiting, b.newest())
 			if p.barred.Add(-1); !open {
 				handBack(b.deliveries)
 				c.inHand.answered(b.deliveries)
