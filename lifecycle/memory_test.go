@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"encoding/json"
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -129,6 +130,11 @@ func roundTrip[T any](in T) T {
 	}
 	return out
 }
+
+var times = flag.Int("times", 1, "how many times as many random histories are played")
+
+// Histories is how many random ones are played where a short run plays n.
+func Histories(n int) int { return n * *times }
 
 func newRand(t testing.TB, seed uint64) *rand.Rand {
 	t.Helper()

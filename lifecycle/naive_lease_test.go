@@ -252,7 +252,7 @@ func (g *grip) differs(l Lease, ok bool) string {
 // The lease against the broker that keeps it.
 func TestTheLeaseToldAgainFromTheSpecification(t *testing.T) {
 	t.Parallel()
-	for i := range 5_000 {
+	for i := range Histories(2_000) {
 		seed := uint64(2_000_000 + i)
 		r := newRand(t, seed)
 		g := randomGrip(r)

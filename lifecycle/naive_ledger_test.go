@@ -386,7 +386,7 @@ func (p *piece) skipped() (n int) {
 // The ledger against what publishers and workers know: nothing that ran is called caught, no more is called executed than ran, and no repeat is passed over.
 func TestTheLedgerToldAgainFromTheSpecification(t *testing.T) {
 	t.Parallel()
-	for i := range 5_000 {
+	for i := range Histories(2_000) {
 		r := newRand(t, uint64(1_000_000+i))
 		p := randomPiece(r)
 		r.Shuffle(len(p.lines), func(a, b int) { p.lines[a], p.lines[b] = p.lines[b], p.lines[a] })

@@ -85,7 +85,7 @@ func randomSaga(r *rand.Rand, seq int) saga {
 func TestTwoMessagesOfATaskAreToldEachByItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRand(t, 7)
-	for i := range 5_000 {
+	for i := range Histories(2_000) {
 		both := []saga{randomSaga(r, 1), randomSaga(r, 2)}
 		lines := append(both[0].lines(), both[1].lines()...)
 		var records []testimony

@@ -243,7 +243,7 @@ func (h household) wrong(before, after []State, anomalies []AnomalyCode) string 
 // A report without a message id is credited where one message fits, and never to another message than the one that it is about.
 func TestReportsToldAgainFromTheSpecification(t *testing.T) {
 	t.Parallel()
-	for i := range 4_000 {
+	for i := range Histories(2_000) {
 		seed := uint64(3_000_000 + i)
 		r := newRand(t, seed)
 		h := randomHousehold(r)

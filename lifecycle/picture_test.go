@@ -31,12 +31,8 @@ func TestAPictureAgreesWithItsFacts(t *testing.T) {
 		given, _, _ := strings.Cut(string(text), "\n---\n")
 		checkPictures(t, filepath.Base(file), lifecycle.ScenarioEvents(t, given))
 	}
-	histories := 4000
-	if testing.Short() {
-		histories = 500
-	}
 	r := rand.New(rand.NewPCG(18, 3))
-	for i := range histories {
+	for i := range lifecycle.Histories(1_000) {
 		checkPictures(t, fmt.Sprintf("history %d", i), lifecycle.RandomHistory(r))
 		if t.Failed() {
 			return

@@ -48,7 +48,7 @@ func TestAMessageThatEndsBeforeItIsStoredIsNotInTheQueue(t *testing.T) {
 func TestTheQueueAddsUpToWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	r := newRand(t, 7)
-	for i := range 5000 {
+	for i := range Histories(2_000) {
 		history := randomHistory(r)
 		r.Shuffle(len(history), func(a, b int) { history[a], history[b] = history[b], history[a] })
 		m := foldAll(batches(history, 1+r.IntN(len(history))))
