@@ -100,14 +100,15 @@ func (s State) busyNow(v view) map[string]lifecycle.Micros {
 	return busy
 }
 
-// steadyNow is [State.Steady] after one more observation. A consumer that was not there at the one before has had its configuration since it was created.
+// steadyNow is [State.Steady] after one more observation. A consumer that was not there at the one before has had its configuration since it was created. A broker that
+// forgot when it delivered last has started again, and keeps the times of leases in whole seconds only: what it waits for may come a second early.
 func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	steady := map[string]lifecycle.Micros{}
 	for _, c := range o.Consumers {
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
 		since, watched := s.Steady[c.Name]
 		switch {
-		case watched && known && old.CreatedAt == c.CreatedAt && old.AckWait == c.AckWait && slices.Equal(old.Backoff, c.Backoff):
+		case watched && known && old.CreatedAt == c.CreatedAt && (c.DeliveredAt.Known() || !old.DeliveredAt.Known()) && old.AckWait == c.AckWait && slices.Equal(old.Backoff, c.Backoff):
 			steady[c.Name] = since
 		case s.At.Known() && c.CreatedAt > s.At:
 			steady[c.Name] = c.CreatedAt
