@@ -15,7 +15,8 @@ type simBroker struct {
 	now      time.Duration
 	messages map[uint64]*simMessage
 	last     uint64
-	most     int // Messages that the stream keeps of the subject; zero for no limit.
+	most     int  // Messages that the stream keeps of the subject; zero for no limit.
+	kept     bool // The stream keeps its messages: it is no work queue.
 	simConsumer
 	former []*simDelivery // Of consumers of the same name that lived before.
 
@@ -81,10 +82,13 @@ type simLine struct {
 const noted = 80 * time.Microsecond
 
 func newSimBroker(r *rand.Rand) *simBroker {
-	b := &simBroker{r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2)}
+	b := &simBroker{r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), kept: r.IntN(3) == 0}
 	b.simConsumer = newSimConsumer(-time.Hour)
 	b.configure()
 	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d", b.most))
+	if b.kept {
+		b.script = append(b.script, "stream kept")
+	}
 	return b
 }
 
@@ -136,7 +140,7 @@ func (b *simBroker) acts() {
 	case n < 176 && b.last > 0:
 		if seq := 1 + uint64(b.r.IntN(int(b.last))); !b.messages[seq].gone {
 			b.messages[seq].operator = true
-			b.remove(seq, false)
+			b.remove(seq)
 		}
 	case n < 180:
 		b.change()
@@ -185,7 +189,7 @@ func (b *simBroker) publish() {
 	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone })
 	if b.most > 0 && len(left) > b.most {
 		b.messages[left[0]].limited = true
-		b.remove(left[0], false)
+		b.remove(left[0])
 	}
 }
 
@@ -221,18 +225,27 @@ func (b *simBroker) deliver(seq uint64) {
 	}
 }
 
-// remove takes a message out of the stream. Where no answer did, the broker says so if a worker had it.
-func (b *simBroker) remove(seq uint64, answered bool) {
-	b.messages[seq].gone = true
-	b.script = append(b.script, fmt.Sprintf("gone %d", seq))
-	p, held := b.pending[seq]
-	if held && !answered {
+// remove takes a message out of the stream that no answer removes. The broker says so if a worker had it.
+func (b *simBroker) remove(seq uint64) {
+	b.goes(seq)
+	if p, held := b.pending[seq]; held {
 		if n := max(1, b.again[seq]); n > 1 {
 			b.line("knows term_confirmed %d %s n=%d consumer=a-task-worker deleted", seq, short(b.now), n)
 		} else {
 			b.line("knows term_confirmed %d %s n=1 cseq=%d consumer=a-task-worker deleted", seq, short(b.now), p.cseq)
 		}
 	}
+	b.settle(seq)
+}
+
+func (b *simBroker) goes(seq uint64) {
+	b.messages[seq].gone = true
+	b.script = append(b.script, fmt.Sprintf("gone %d", seq))
+}
+
+// settle has the consumer done with a message.
+func (b *simBroker) settle(seq uint64) {
+	p, held := b.pending[seq]
 	delete(b.again, seq)
 	b.queue = slices.DeleteFunc(b.queue, func(q uint64) bool { return q == seq })
 	if !held {
@@ -301,7 +314,10 @@ func (b *simBroker) ends(d *simDelivery) {
 	d.done = true
 	if m := b.messages[d.seq]; !m.gone && d.seq <= b.seq {
 		m.accepted = true
-		b.remove(d.seq, true)
+		if !b.kept {
+			b.goes(d.seq)
+		}
+		b.settle(d.seq)
 	}
 }
 
