@@ -64,10 +64,10 @@ firefox: ## Load the main pages in Firefox (Debian: apt-get install firefox-esr)
 image-test: ## Do the steps of the Dockerfile without an engine and run what comes of them (as root; Debian: apt-get install mmdebstrap)
 	FLEETGLASS_IMAGE=1 $(GO) test ./cmd/server -run TheImageRunsWithoutAnEngine -count=1 -v
 
-torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds, 50,000 simulated brokers and ten times as many random histories (about 40 minutes)
+torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds, 20,000 simulated brokers and ten times as many random histories (about 40 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run 'RandomWorlds|KilledProgram' -count=1 -timeout 60m -v
-	[ -n "$(ARGS)" ] || $(GO) test ./collectors/brokersync -run Simulated -count=1 -timeout 20m -v -simulations 50000
+	[ -n "$(ARGS)" ] || $(GO) test ./collectors/brokersync -run Simulated -count=1 -timeout 20m -v -simulations 20000
 	[ -n "$(ARGS)" ] || $(GO) test ./lifecycle -count=1 -timeout 20m -times 10
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run 'BrokerThatIsAwayDuringActions|AnOnslaught' -count=1 -timeout 10m -v
 
