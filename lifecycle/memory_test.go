@@ -133,7 +133,7 @@ func roundTrip[T any](in T) T {
 
 var times = flag.Int("times", 1, "how many times as many random histories are played")
 
-// Histories is how many random ones are played where a short run plays n.
+// Histories is the number of random histories that a test plays: n, or -times as many.
 func Histories(n int) int { return n * *times }
 
 func newRand(t testing.TB, seed uint64) *rand.Rand {
