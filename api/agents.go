@@ -122,6 +122,7 @@ func (a *API) listAgents(ctx context.Context, in *AgentsQuery) (*reply[List[Agen
 	if err != nil {
 		return nil, err
 	}
+	l.now = agents.AsOf
 	page, p := window(l, slices.Clone(agents.All), func(s query.AgentStatistics) query.Cursor { return query.Cursor{Key: s.Name} })
 	rows := make([]Agent, len(page))
 	for i, s := range page {
@@ -144,7 +145,7 @@ func (a *API) getAgent(ctx context.Context, in *AgentPathInput) (*reply[AgentDet
 		return nil, err
 	}
 	body := agentDetailOf(*s)
-	body.Gaps, body.AsOf = gaps, Instant(a.now())
+	body.Gaps, body.AsOf = gaps, Instant(agents.AsOf)
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil

@@ -197,6 +197,7 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 	if err != nil {
 		return nil, err
 	}
+	l.now = inFlight.AsOf // The leases were judged then: a shared answer is older than the request.
 	typical, err := a.cfg.Query.Typical(ctx)
 	if err != nil {
 		return nil, err
