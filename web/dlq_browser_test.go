@@ -57,7 +57,7 @@ func triageMany(t *testing.T, browser context.Context) {
 	b.run(t, `document.querySelector("#bulk-kind").value = "quarantine"`)
 	b.click(t, "#bulk button[formmethod=get]")
 	b.until(t, fmt.Sprintf(`document.querySelector("#run")?.textContent.trim() === "Quarantine %d eligible" && `+ready, open))
-	b.do(t, "say why and how fast", chromedp.SendKeys(chromedp.CSS("#bulk textarea[name=reason]"), "an outage"), chromedp.SetValue(chromedp.CSS("#bulk-rate"), "4"), chromedp.Click(chromedp.CSS("#run")))
+	b.do(t, "say why and how fast", chromedp.SendKeys(chromedp.CSS("#bulk textarea[name=reason]"), "an outage"), chromedp.SetValue(chromedp.CSS("#bulk-rate"), "2"), chromedp.Click(chromedp.CSS("#run")))
 	b.until(t, `location.pathname.startsWith("/operations/op-") && `+ready)
 	b.watch(t, s, open)
 	b.until(t, fmt.Sprintf(`document.querySelector("#undo")?.textContent.trim() === "Undo: open %d again" && document.querySelectorAll("#rows tr").length === %d`, open, open))
@@ -70,7 +70,8 @@ func triageMany(t *testing.T, browser context.Context) {
 	b.until(t, fmt.Sprintf(`document.querySelectorAll("#rows tr").length === %d`, open))
 }
 
-// watch waits until an operation has ended, and wants to have seen it on its way: the open page must follow by itself.
+// watch waits until an operation has ended, and wants to have seen it between its begin and its end: the open page must follow by itself. How often it does is the
+// machine's affair.
 func (b *tab) watch(t *testing.T, s *site, all int) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -83,7 +84,7 @@ func (b *tab) watch(t *testing.T, s *site, all int) {
 		}
 		return err
 	})
-	if len(seen) < 4 {
+	if len(seen) < 3 {
 		t.Errorf("the page showed only %v on the way", seen)
 	}
 }
