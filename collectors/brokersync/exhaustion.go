@@ -65,11 +65,12 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	case c.surelySingle():
 		return m.Key.Seq == c.DeliveredSeq, true
 	}
-	all, undecided := 0, 0
+	all, undecided, among := 0, 0, false
 	if f := j.inFlight[c.Name]; f != nil {
 		for _, other := range f.messages {
 			all++
-			if undecidedExhaustion(other) {
+			among = among || other.Key == m.Key
+			if undecidedExhaustion(other) && other.ExhaustedSaid >= c.Began() {
 				undecided++
 			}
 		}
@@ -77,7 +78,7 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	switch {
 	case all-undecided == c.AckPending:
 		return false, true
-	case all == c.AckPending:
+	case all == c.AckPending && among:
 		return true, j.knowsInHand(*c)
 	}
 	return false, false
