@@ -14,6 +14,7 @@ type Observation struct {
 	Removed  lifecycle.Micros   // When it was deleted, where an advisory said so.
 	Earlier  []Earlier          // The incarnations before it.
 	Restored uint64             // Up to this sequence its messages are older than itself: they came from a backup.
+	Server   string             // The run of the server that we are connected to: another one once it started again, or once we are connected to another server.
 
 	Created     lifecycle.Micros
 	ConsumersAt lifecycle.Micros // When the consumers were listed.

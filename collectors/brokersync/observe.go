@@ -74,6 +74,7 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 		return err
 	}
 	b.clocks.found = nil
+	o.Server = b.cfg.JetStream.Conn().ConnectedServerId()
 	info, err := b.whole(ctx, o)
 	if err != nil {
 		return err

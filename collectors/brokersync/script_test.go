@@ -93,6 +93,9 @@ func (w *world) apply(line string) (poll bool, err error) {
 		d, err := time.ParseDuration(parts[0])
 		w.seen.At = at(d)
 		return true, err
+	case "broker-starts-again":
+		w.seen.Server += "again"
+		return false, nil
 	case "captured":
 		seq, err := strconv.ParseUint(parts[0], 10, 64)
 		w.published(seq, 0)

@@ -361,6 +361,7 @@ func (b *simBroker) restart() {
 		p.from = p.from.Truncate(time.Second)
 	}
 	b.queue, b.moved, b.restarted = nil, 0, true
+	b.script = append(b.script, "broker-starts-again")
 }
 
 // poll says what is stored by now, and how the broker is.

@@ -13,6 +13,7 @@ import (
 type State struct {
 	Stream     lifecycle.StreamID                      // The incarnation that all but Consumers and Capture are about.
 	At         lifecycle.Micros                        // When the stream was observed last.
+	Server     string                                  // As it was observed last.
 	Watched    lifecycle.Micros                        // Since when it is observed without a long break.
 	MaxAge     time.Duration                           // Its max_age at the last observation.
 	MaxAgeAt   lifecycle.Micros                        // When another one was observed before it; zero where none was.
@@ -76,8 +77,9 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 // longBreak is how long nobody may have observed a stream whose messages are known to have left it when they reached their age.
 const longBreak = 30 * time.Second
 
-// watch notes an observation of the stream, and which max_age it has.
+// watch notes an observation of the stream, by which server, and which max_age it has.
 func (s *State) watch(o Observation) {
+	s.Server = o.Server
 	if !s.At.Known() || o.At.Sub(s.At) > longBreak {
 		s.Watched, s.MaxAge = o.At, o.Limits.MaxAge
 	}
@@ -101,14 +103,14 @@ func (s State) busyNow(v view) map[string]lifecycle.Micros {
 }
 
 // steadyNow is [State.Steady] after one more observation. A consumer that was not there at the one before has had its configuration since it was created. A broker that
-// forgot when it delivered last has started again, and keeps the times of leases in whole seconds only: what it waits for may come a second early.
+// started again, as its run or a forgotten last delivery shows, keeps the times of leases in whole seconds only: what it waits for may come a second early.
 func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	steady := map[string]lifecycle.Micros{}
 	for _, c := range o.Consumers {
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
 		since, watched := s.Steady[c.Name]
 		switch {
-		case watched && known && old.CreatedAt == c.CreatedAt && (c.DeliveredAt.Known() || !old.DeliveredAt.Known()) && old.AckWait == c.AckWait && slices.Equal(old.Backoff, c.Backoff):
+		case watched && known && s.Server == o.Server && old.CreatedAt == c.CreatedAt && (c.DeliveredAt.Known() || !old.DeliveredAt.Known()) && old.AckWait == c.AckWait && slices.Equal(old.Backoff, c.Backoff):
 			steady[c.Name] = since
 		case s.At.Known() && c.CreatedAt > s.At:
 			steady[c.Name] = c.CreatedAt
