@@ -58,7 +58,7 @@ func TestAPageOfAStoreThatHangsIsAPageInTime(t *testing.T) {
 	if answer.StatusCode != 503 || !strings.Contains(string(text), "Took too long") || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("got %s, %s: %.200s", answer.Status, answer.Header.Get("Content-Type"), text)
 	}
-	if took := time.Since(began); took > limit {
+	if took := time.Since(began); took > 3*limit/2 { // Two questions hang: one after the other they would take twice the limit.
 		t.Errorf("it took %s; an answer may take %s", took, limit)
 	}
 }

@@ -53,9 +53,9 @@ var scenarios = []scenario{
 		a.must(m.AckSync())
 	}, "completed (acknowledged after completion) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"recorded", func(a *agent) {
-		a.works(nats.ConsumerConfig{}).publish("recorded")
+		a.works(nats.ConsumerConfig{AckWait: 2500 * time.Millisecond}).publish("recorded")
 		a.takes()
-		busy(300 * time.Millisecond) // Much longer than it takes to see a record.
+		busy(2400 * time.Millisecond) // Much longer than it takes to see a record, also on a busy machine.
 		a.record("recorded")
 		a.must(a.takes().AckSync()) // It sees the record and does not execute again.
 	}, "completed (acknowledged after completion) [caught_by_idempotency silent_attempt]\n1 timed_out silent\n2 acked exact"},
