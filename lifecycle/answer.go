@@ -36,7 +36,7 @@ func answer(t Trace, in TraceInput) Answers {
 	}
 	head, _ := t.Shown()
 	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
-	out = besideAnswered(in.besideSilent(out, head), head)
+	out = besideEnded(in.besideSilent(out, head), head)
 	out = in.whileAbsent(out, head)
 	out.Recovery = besideDone(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
 	out.Recovery = besideOthers(out.Recovery, head, t.Messages)

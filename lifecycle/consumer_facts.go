@@ -216,6 +216,10 @@ func evidenceOfParts(parts []MessageFacts, t *TaskFacts) []evidence {
 		}
 		out[i] = evidenceAlone(m, b)
 	}
+	given := slices.ContainsFunc(out, func(ev evidence) bool { return ev.n > 0 })
+	for i := range out {
+		out[i].given = given
+	}
 	return out
 }
 

@@ -64,7 +64,7 @@ func (ev *evidence) ended() bool {
 	m := ev.m
 	_, dead := ev.deadAt()
 	gone := m.VanishedAt.Known() && (m.Removal.Known() || !m.livedAfterEntries())
-	return dead || ev.termAt.Known() || gone || m.OrphanedAt > m.AdoptedAt || m.Stranded() || (m.Stored == nil && ev.n == 0 && !ev.ackedAt.Known())
+	return dead || ev.termAt.Known() || gone || m.OrphanedAt > m.AdoptedAt || m.Stranded() || (m.Stored == nil && ev.n == 0 && !ev.given && !ev.ackedAt.Known())
 }
 
 // livedAfterEntries reports whether the message was delivered, or its worker sent a heartbeat or handed it back, surely after each entry about it was stored.

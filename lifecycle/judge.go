@@ -103,6 +103,8 @@ var rules = []Rule{
 			}
 			return e.m.Stored.At, true
 		}},
+	{"given to another", StatePublished, "Another consumer's worker had the message, so the stream stored it; this one's is still to be given it.",
+		func(e *evidence) (Micros, bool) { return e.m.FirstAt, e.given }},
 	{"nothing proved", StateOutcomeUnknown, "No line proves that the message was stored.",
 		func(e *evidence) (Micros, bool) { return e.m.FirstAt, true }},
 }
@@ -149,6 +151,7 @@ type evidence struct {
 	completedAt Micros       // Completion of this very message, by record or report.
 	bound       bound        // What records and reports say of it.
 
+	given        bool // One of its several consumers delivered it.
 	ackedByOther bool // Another of its consumers acknowledged it.
 }
 

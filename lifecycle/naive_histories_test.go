@@ -34,7 +34,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	}
 	r.Shuffle(len(told), func(a, b int) { told[a], told[b] = told[b], told[a] })
 	m := foldAll(batches(told, 1+r.IntN(len(told))))
-	n := naive{believable(history)}
+	n := naive{events: believable(history)}
 	got := m.tasks["T"].Summary
 	if !n.any(func(e Event) bool { return !e.Message.IsZero() }) {
 		return // Nothing but claims: judged by the rule for tasks without a message, which scenarios cover.
@@ -71,7 +71,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 // and what it did, but not that it ended the message. Attempts of a consumer that lived before count on from those of the living one, of which there are three.
 func believable(events []Event) []Event {
 	var stored Micros
-	for _, e := range (naive{events}).all(is(Published)) {
+	for _, e := range (naive{events: events}).all(is(Published)) {
 		stored = e.At
 	}
 	var out []Event
@@ -201,7 +201,7 @@ func share(r *rand.Rand, events []Event) {
 // doubt leaves some answers without proof.
 func doubt(r *rand.Rand, events []Event) {
 	stored := base
-	for _, e := range (naive{events}).all(is(Published)) {
+	for _, e := range (naive{events: events}).all(is(Published)) {
 		stored = e.At
 	}
 	for i := range events {

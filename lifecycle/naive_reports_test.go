@@ -270,5 +270,5 @@ func (n naive) aboutIt() naive {
 	if !heard || later {
 		return n
 	}
-	return naive{n.all(func(e Event) bool { return e.Detail.MsgID == "" || e.Provenance != Reported })}
+	return naive{n.all(func(e Event) bool { return e.Detail.MsgID == "" || e.Provenance != Reported }), n.given}
 }

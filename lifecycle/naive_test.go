@@ -12,7 +12,10 @@ import (
 
 // naive judges a task by looking through all of its events each time a question is asked. It shares no code with the fold beyond
 // the types: where both agree on many random histories, the cleverness of the fold changed nothing.
-type naive struct{ events []Event }
+type naive struct {
+	events []Event
+	given  bool // One of its several consumers delivered the message.
+}
 
 func (n naive) any(pick func(Event) bool) bool { return len(n.all(pick)) > 0 }
 
@@ -105,7 +108,7 @@ func (n naive) since(recreated Micros) naive {
 			return e.At >= recreated
 		}
 		return true
-	})}
+	}), n.given}
 }
 
 // beats reports whether there is such a heartbeat.
@@ -201,7 +204,7 @@ func (n naive) observed() State {
 	// A stream that keeps its messages gives them again once their consumer was created anew.
 	again := recreated > 0 && attempt > 0 && !recorded && !vanished && !termed && !exhausted && !life.ackCounts(refuted)
 	acked = acked && !again
-	nothingElse := attempt == 0 && !acked && !n.any(is(Published))
+	nothingElse := attempt == 0 && !acked && !n.any(is(Published)) && !n.given
 	switch {
 	case acked && recorded:
 		return StateCompleted
@@ -233,7 +236,7 @@ func (n naive) observed() State {
 		return StateProcessing
 	case attempt == 1:
 		return StateDelivered
-	case n.any(is(Published)):
+	case n.any(is(Published)), n.given:
 		return StatePublished
 	}
 	return StateOutcomeUnknown
@@ -358,14 +361,14 @@ func (n naive) consumers() []string {
 
 // of leaves out what other consumers did. That the broker dropped the message is true for all.
 func (n naive) of(consumer string) naive {
-	return naive{n.all(func(e Event) bool { return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) })}.without(func(e Event) bool {
+	return naive{n.all(func(e Event) bool { return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) }), n.given}.without(func(e Event) bool {
 		return e.Detail.Apart && e.Consumer != consumer
 	})
 }
 
 // without takes the numbers of attempts and deliveries from some events.
 func (n naive) without(which func(Event) bool) naive {
-	out := naive{slices.Clone(n.events)}
+	out := naive{slices.Clone(n.events), n.given}
 	for i := range out.events {
 		if which(out.events[i]) {
 			out.events[i].Attempt, out.events[i].ConsumerSeq = 0, 0
@@ -402,8 +405,12 @@ func (n naive) deciding() naive {
 	}
 	if len(took) > 1 { // The reports of these histories name no agent: nobody can tell which consumer's worker began.
 		for i := range took {
-			took[i] = naive{took[i].all(func(e Event) bool { return !is(ReportClaimed, ReportAccepted)(e) })}
+			took[i].events = took[i].all(func(e Event) bool { return !is(ReportClaimed, ReportAccepted)(e) })
 		}
+	}
+	given := slices.ContainsFunc(took, func(p naive) bool { return p.current() > 0 })
+	for i := range took {
+		took[i].given = given
 	}
 	best := took[0]
 	for _, p := range took[1:] {

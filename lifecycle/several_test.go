@@ -55,6 +55,7 @@ func TestAMessageThatAnotherConsumerIsStillToDeliverSaysWhatIsKnown(t *testing.T
 	for _, tc := range []struct{ answer, did, receipt string }{
 		{"acked", "A worker of marketing-task-worker acknowledged it; second-task-worker takes it too", "The acknowledgement of marketing-task-worker."},
 		{"terminated", "A worker of marketing-task-worker gave it up; second-task-worker takes it too", "Stored as TASKS:1"},
+		{"max_deliveries", "marketing-task-worker has used up its attempts; second-task-worker takes it too", "Stored as TASKS:1"},
 	} {
 		s := lifecycle.Stories(lifecycle.ScenarioEvents(t, "published 0s seq=1 task=T\n"+tc.answer+" 1s seq=1 n=1 cseq=1 worker=marketing beside=second"))[0]
 		got := lifecycle.AssembleTrace(lifecycle.TraceInput{

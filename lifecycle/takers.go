@@ -47,23 +47,27 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	return out
 }
 
-// besideAnswered adds to the answers about a message that one consumer is still to deliver what the worker of another answered.
-func besideAnswered(out Answers, m MessageTrace) Answers {
+// besideEnded adds to the answers about a message that one consumer is still to deliver how another is done with it.
+func besideEnded(out Answers, m MessageTrace) Answers {
 	if m.Verdict.State != StatePublished {
 		return out
 	}
 	for _, p := range m.Others {
-		did := "acknowledged it"
-		switch p.Verdict.State {
-		case StateCompleted:
-		case StateTerminated:
-			did = "gave it up"
-		default:
+		end, ended := map[State]string{
+			StateCompleted: "A worker of %s acknowledged it", StateTerminated: "A worker of %s gave it up", StateExhausted: "%s has used up its attempts",
+		}[p.Verdict.State]
+		if !ended {
 			continue
 		}
 		out.Ownership.Headline = "The stream has it for another consumer"
-		out.Ownership.Text = fmt.Sprintf("A worker of %s %s; %s takes it too, and no delivery to its worker is known.", p.Facts.Consumer, did, m.Facts.Consumer)
+		out.Ownership.Text = fmt.Sprintf(end+"; %s takes it too, and no delivery to its worker is known.", p.Facts.Consumer, m.Facts.Consumer)
 		out.Ownership.At, out.Ownership.Provenance = p.Verdict.Since, Observed
+		switch {
+		case p.Verdict.Rule == rulePresumedDead:
+			out.Ownership.Provenance = Inferred
+		case p.Verdict.State == StateExhausted:
+			out.Ownership.Provenance = Broker
+		}
 		return out
 	}
 	return out
