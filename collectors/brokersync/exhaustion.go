@@ -45,10 +45,10 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	}
 	switch pending, known := j.pending(c, m); {
 	case pending && known:
-		return exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true
+		return j.exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true
 	case pending: // As it seems: a later look tells.
 	case known || min(j.view.ConsumersAt, j.view.Drained) >= m.ExhaustedSaid.Add(believeAfter):
-		return exhaustionEvent(lifecycle.MaxDeliveries, c, m), true
+		return j.exhaustionEvent(lifecycle.MaxDeliveries, c, m), true
 	}
 	return lifecycle.Event{}, false
 }
@@ -101,10 +101,10 @@ func (j *judgement) knowsInHand(c Consumer) bool {
 }
 
 // exhaustionEvent is what follows from the latest advisory about a message, at its time.
-func exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycle.MessageFacts) lifecycle.Event {
+func (j *judgement) exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycle.MessageFacts) lifecycle.Event {
 	e := newEvent(kind, m, c, m.ExhaustedSaid, uint64(m.ExhaustedSaid))
 	if kind == lifecycle.MaxDeliveries {
-		e.Attempt = m.ExhaustedSaidN
+		e.Attempt, e.Detail.Beside = m.ExhaustedSaidN, j.view.beside(c, m)
 		return e
 	}
 	e.Detail.Former = c.Began() > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.

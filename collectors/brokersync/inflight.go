@@ -56,7 +56,9 @@ func (st *step) readAnswered() {
 		if !ok {
 			continue
 		}
-		st.known.answered = append(st.known.answered, rows...)
+		if !slices.ContainsFunc(st.known.answered, func(m lifecycle.MessageFacts) bool { return m.Key.Seq == c.DeliveredSeq }) { // Another consumer may have delivered it last too.
+			st.known.answered = append(st.known.answered, rows...)
+		}
 		final := c.Alone || st.view.Drained >= c.DeliveredAt.Add(movedLag)
 		if final && (hasLastDelivery(rows, c) || st.view.Drained >= c.quietSince().Add(captureLag)) {
 			st.next.Answered[c.Name] = c.DeliveredCSeq

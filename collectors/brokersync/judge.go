@@ -33,7 +33,8 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 	}
 	for _, m := range k.answered {
 		for _, p := range v.partsOf(m) {
-			if c := v.consumerOf(p); c != nil {
+			inHand := func(o lifecycle.MessageFacts) bool { return o.Key == p.Key } // It was given again, and told of above.
+			if c := v.consumerOf(p); c != nil && !slices.ContainsFunc(k.beside[c.Name], inHand) {
 				j.say(answeredDelivery(v, *c, p, k.moved)...)
 			}
 		}
@@ -223,7 +224,7 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
-		e := exhaustionEvent(lifecycle.MaxDeliveries, c, o.Message)
+		e := j.exhaustionEvent(lifecycle.MaxDeliveries, c, o.Message)
 		j.say(e)
 		o.Message = o.Message.Clone()
 		o.Message.Join(e)

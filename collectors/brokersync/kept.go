@@ -62,6 +62,22 @@ func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
 	return of != nil && of.Name == c.Name
 }
 
+// maxBeside bounds the consumers that are named beside the end of a message.
+const maxBeside = 32
+
+// beside are the other workers' consumers that may still have to answer a message that one of them is done with, by name: it is not over (ADR 73). c is nil where
+// that one lives no more.
+func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
+	for _, o := range v.Consumers {
+		takes := v.takes(o, m) || m.Stored == nil && c != nil && !o.Watches && o.meets(*c)
+		if v.Kept && takes && o.Name != m.Consumer && o.FloorSeq < m.Key.Seq {
+			out = append(out, o.Name)
+		}
+	}
+	slices.Sort(out)
+	return out[:min(len(out), maxBeside)]
+}
+
 // partsOf is a message as each of the workers' consumers that take it has it; itself in a work queue, and where none takes it.
 func (v view) partsOf(m lifecycle.MessageFacts) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts

@@ -64,6 +64,9 @@ func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFac
 	e.Attempt = a.N
 	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = l.Basis, l.Deadline, why
 	e.Detail.Judged, e.Detail.AtLatest = v.At, l.AtLatest
+	if kind == lifecycle.PresumedDead {
+		e.Detail.Beside = v.beside(&c, m)
+	}
 	return []lifecycle.Event{e}
 }
 

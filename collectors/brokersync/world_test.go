@@ -252,6 +252,9 @@ func describe(e lifecycle.Event) string {
 	if e.Detail.Undelivered {
 		s += " undelivered"
 	}
+	if len(e.Detail.Beside) > 0 {
+		s += " beside=" + strings.Join(e.Detail.Beside, ",")
+	}
 	if e.Detail.Reason != "" {
 		s += fmt.Sprintf(" %q", e.Detail.Reason)
 	}

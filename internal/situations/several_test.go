@@ -229,6 +229,19 @@ var several = []situation{{
 	may:   all(is("published"), takenBy(0, byFirst, 1, "terminated")),
 	never: isNot("terminated", "completed"),
 }, {
+	name: "two workers' consumers take one message: one uses up its only attempt, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers(atMost(1), wait(time.Second))
+		c.consumer(second(c.agent))
+		c.works(2 * time.Second) // The consumers are known by then.
+		c.publish(publish{})
+		c.pull(first)
+		c.works(3 * time.Second) // The broker says so by itself, once.
+	},
+	may:   all(is("published"), takenBy(0, byFirst, 1, "timed_out"), says("-second-task-worker takes it too")),
+	never: all(isNot("exhausted", "completed"), silent("nothing to do", "nobody:")),
+}, {
 	name: "interest retention, two workers' consumers: one completes, and the other uses up its only attempt without a sign",
 	on:   interest,
 	act: func(c *clients) {
