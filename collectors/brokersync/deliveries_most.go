@@ -10,15 +10,15 @@ import (
 // mostUnseen is how many deliveries of a message that no line tells of may have happened up to a time: those that are known to be missing, and those for
 // which its waits left room. What is not known of a wait counts as over early, so the number is never too small.
 func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until lifecycle.Micros) int {
-	n := max(1, m.CurrentAttempt())
-	unseen := max(0, n-len(known))
-	for next := earliestNext(c, m, n); next.Known() && next <= until && unseen < int(c.openSpan()); next = next.Add(c.Wait(n)) {
+	n, more := max(1, m.CurrentAttempt()), 0
+	missing := max(0, n-len(known))
+	for next := earliestNext(c, m, n); next.Known() && next <= until && more < int(c.openSpan()); next = next.Add(c.Wait(n)) {
 		if allowed := c.allowed(m); c.Wait(n) <= 0 || (allowed > 0 && n >= allowed) {
 			break
 		}
-		unseen, n = unseen+1, n+1
+		more, n = more+1, n+1
 	}
-	return unseen
+	return missing + more
 }
 
 // earliestNext is the earliest time at which the broker may have delivered a message again after its latest attempt.
