@@ -3,7 +3,6 @@ package brokersync
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ var (
 	firstSimulation = flag.Uint64("first-simulation", 0, "the seed of the first one")
 )
 
-// TestASimulatedBrokerIsToldTruthfully plays a stream and its consumer in a broker that is simulated, with random workers that are late, hand back, or answer what they
-// lost, with changes of consumer and stream, and with a synchronizer that looks now and then and starts again. The broker knows what really happened. A failure prints
+// TestASimulatedBrokerIsToldTruthfully plays a stream and its consumers in a broker that is simulated, with random workers that are late, hand back, or answer what they
+// lost, with changes of consumers and stream, and with a synchronizer that looks now and then and starts again. The broker knows what really happened. A failure prints
 // the lines of a scenario file that plays it again.
 func TestASimulatedBrokerIsToldTruthfully(t *testing.T) {
 	t.Parallel()
@@ -46,12 +45,14 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 		for range 4 {
 			next, batch := stepAll(t, w, state, inOrder{})
 			state = next
+			twice := map[lifecycle.EventID]bool{}
 			for _, e := range batch.Events {
 				fmt.Fprintf(said, "%s  %s\n", short(b.now), describe(e))
 				wrong := b.untruth(e)
-				if w.events[e.ID] {
+				if w.events[e.ID] || twice[e.ID] {
 					wrong = "that was said before"
 				}
+				twice[e.ID] = true
 				if wrong != "" {
 					return describe(e) + ": " + wrong
 				}
@@ -73,12 +74,6 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 	return ""
 }
 
-// alive reports whether a worker has a message, and the broker has always waited for it: one that starts again forgets that a lease ran out.
-func (b *simBroker) alive(seq uint64) bool {
-	p, held := b.pending[seq]
-	return held && !b.messages[seq].back && !b.messages[seq].late && b.now-p.from < b.waitOf(seq) && !slices.Contains(b.queue, seq)
-}
-
 // untruth is what is wrong with an event that is said now; empty for nothing.
 func (b *simBroker) untruth(e lifecycle.Event) string {
 	seq := e.Message.Seq
@@ -86,30 +81,40 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 	if m == nil {
 		return "no such message"
 	}
-	if wrong := b.notDelivered(e); wrong != "" {
+	if e.Kind == lifecycle.Vanished {
+		return b.notVanished(e)
+	}
+	c := b.consumers[max(0, slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.name == e.Consumer }))]
+	if wrong := c.notDelivered(e); wrong != "" {
 		return wrong
 	}
-	_, held := b.pending[seq]
+	s, held := c.share(seq), c.pending[seq] != nil
 	switch {
-	case e.Kind == lifecycle.LeaseExpired && e.Attempt == m.attempts && b.alive(seq):
+	case e.Kind == lifecycle.LeaseExpired && e.Attempt == s.attempts && c.alive(seq):
 		return "its worker has it"
-	case (e.Kind == lifecycle.LeaseExpired || e.Kind == lifecycle.PresumedDead) && !e.Detail.AtLatest && b.deliveredWithin(seq, e.Detail.Basis.Sub(t0), e.Detail.Deadline.Sub(t0)):
+	case (e.Kind == lifecycle.LeaseExpired || e.Kind == lifecycle.PresumedDead) && !e.Detail.AtLatest && c.deliveredWithin(seq, e.Detail.Basis.Sub(t0), e.Detail.Deadline.Sub(t0)):
 		return "the next attempt began before"
-	case e.Kind == lifecycle.PresumedDead && (b.alive(seq) || !m.usedUp && (b.max <= 0 || m.attempts < b.max)):
+	case e.Kind == lifecycle.PresumedDead && (c.alive(seq) || !s.usedUp && (c.max <= 0 || s.attempts < c.max)):
 		return "an attempt is left, or at work"
-	case e.Kind == lifecycle.MaxDeliveries && !m.wasUsed:
+	case e.Kind == lifecycle.MaxDeliveries && !s.wasUsed:
 		return "its attempts are not used up"
-	case e.Kind == lifecycle.ExhaustionDenied && m.usedUp && !e.Detail.Former:
+	case e.Kind == lifecycle.ExhaustionDenied && s.usedUp && !e.Detail.Former:
 		return "the broker said so"
-	case e.Kind == lifecycle.Stranded && (held || seq > b.seq || m.gone):
+	case e.Kind == lifecycle.Stranded && (held || seq > c.seq || m.gone):
 		return "its consumer has it"
-	case e.Kind == lifecycle.AckRefuted && m.accepted:
+	case e.Kind == lifecycle.AckRefuted && s.accepted:
 		return "its answer was accepted"
-	case e.Kind != lifecycle.Vanished:
-		return ""
+	}
+	return ""
+}
+
+// notVanished is what is wrong with the word that a message left the stream; empty for nothing.
+func (b *simBroker) notVanished(e lifecycle.Event) string {
+	m := b.messages[e.Message.Seq]
+	switch {
 	case !m.gone:
 		return "it is in the stream"
-	case e.Detail.Undelivered && m.given > 0:
+	case e.Detail.Undelivered && slices.ContainsFunc(b.consumers, func(c *simConsumer) bool { return c.share(e.Message.Seq).given > 0 }):
 		return "it was delivered"
 	case e.Detail.Removal == lifecycle.RemovedByOperator && !m.operator, e.Detail.Removal == lifecycle.RemovedByLimit && !m.limited && !m.operator:
 		return "something else removed it"
@@ -118,18 +123,18 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 }
 
 // notDelivered is what is wrong with the delivery of which an event tells; empty for nothing.
-func (b *simBroker) notDelivered(e lifecycle.Event) string {
+func (c *simConsumer) notDelivered(e lifecycle.Event) string {
 	told, at := e.Kind == lifecycle.Delivered || e.Kind == lifecycle.AttemptUnanswered, e.At.Sub(t0)
 	if e.ConsumerSeq == 0 {
-		if m := b.messages[e.Message.Seq]; told && m.given < max(1, e.Attempt) {
-			return fmt.Sprintf("it was delivered %d times", m.given)
+		if given := c.share(e.Message.Seq).given; told && given < max(1, e.Attempt) {
+			return fmt.Sprintf("it was delivered %d times", given)
 		}
 		return ""
 	}
 	wrong := "no such delivery"
-	for _, d := range append(slices.Clone(b.former), b.deliveries[e.ConsumerSeq]) {
+	for _, d := range c.all() {
 		switch {
-		case d == nil || d.cseq != e.ConsumerSeq:
+		case d.cseq != e.ConsumerSeq:
 		case d.seq != e.Message.Seq:
 			wrong = fmt.Sprintf("that was a delivery of %d", d.seq)
 		case e.Detail.Exact && d.at != at, told && d.at > at:
@@ -144,9 +149,9 @@ func (b *simBroker) notDelivered(e lifecycle.Event) string {
 }
 
 // deliveredWithin reports whether a message was delivered after a time and before another, by a broker that never started again.
-func (b *simBroker) deliveredWithin(seq uint64, after, before time.Duration) bool {
-	for _, d := range b.deliveries {
-		if !b.restarted && d.seq == seq && d.at > after && d.at < before {
+func (c *simConsumer) deliveredWithin(seq uint64, after, before time.Duration) bool {
+	for _, d := range c.deliveries {
+		if !c.restarted && d.seq == seq && d.at > after && d.at < before {
 			return true
 		}
 	}
@@ -158,21 +163,28 @@ func (b *simBroker) misjudged(w *world) string {
 	over := []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateCompleted, lifecycle.StateRemoved, lifecycle.StateTerminated}
 	for seq := range b.messages {
 		f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
-		answered := b.kept && b.messages[seq].accepted // A consumer that was created again delivers it once more (ADR 81).
-		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; known && b.alive(seq) && slices.Contains(over, state) && !answered {
-			return fmt.Sprintf("%d is %s, and its worker has it", seq, state)
+		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) {
+			continue
+		} else if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
+			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, b.consumers[i].name)
 		}
 	}
 	return ""
 }
 
+// holds reports whether a worker has a message of which the consumer awaits the only answer: one that was created again delivers once more what its stream kept, although
+// it was answered (ADR 81).
+func (c *simConsumer) holds(seq uint64) bool {
+	return c.alive(seq) && (!c.kept || !c.share(seq).accepted)
+}
+
 // truth is what really happened.
 func (b *simBroker) truth() string {
 	said := &strings.Builder{}
-	all := append(slices.Clone(b.former), slices.Collect(maps.Values(b.deliveries))...)
-	slices.SortFunc(all, func(x, y *simDelivery) int { return int(x.at - y.at) })
-	for _, d := range all {
-		fmt.Fprintf(said, "delivery %d: %d, attempt %d at %s\n", d.cseq, d.seq, d.n, d.at)
+	for _, c := range b.consumers {
+		for _, d := range c.all() {
+			fmt.Fprintf(said, "%s's delivery %d: %d, attempt %d at %s\n", c.name, d.cseq, d.seq, d.n, d.at)
+		}
 	}
 	return said.String()
 }

@@ -1,0 +1,325 @@
+package brokersync
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// simConsumer counts as a consumer of nats-server does: getNextMsg, checkPending, processAckMsg, processNak and progressUpdate, and UpdateDelivered and UpdateAcks of the
+// file store.
+type simConsumer struct {
+	*simBroker
+	name       string
+	max, hands int
+	wait       time.Duration
+	backoff    []time.Duration
+	former     []*simDelivery // Of consumers of the same name that lived before.
+	looked     bool           // Somebody looked at it since it was changed last.
+	simLife
+}
+
+// simLife is what a consumer did since it was created.
+type simLife struct {
+	created    time.Duration
+	deliveries map[uint64]*simDelivery // By consumer sequence.
+	cseq, seq  uint64                  // The last of each that was delivered.
+	floorC     uint64
+	floorS     uint64
+	pending    map[uint64]*simPending
+	again      map[uint64]int // How often each message was delivered again.
+	queue      []uint64       // To be delivered again.
+	moved      time.Duration  // What the broker tells as the time of the last delivery; zero for none.
+	shares     map[uint64]*simShare
+}
+
+// simShare is what really became of a message in the hands of a consumer's workers.
+type simShare struct {
+	accepted bool // An answer ended it, in whichever life.
+	given    int  // How often it was delivered, likewise.
+	wasUsed  bool // The broker said that its attempts are used up, likewise.
+	attempts int  // How often it was delivered, in this life.
+	usedUp   bool // The broker said so, likewise.
+	back     bool // Its worker handed it back, and nobody has it since.
+	late     bool // Its lease ran out, and nobody was given it since.
+}
+
+// simDelivery is one delivery. Its worker has done with it when it answered.
+type simDelivery struct {
+	cseq, seq uint64
+	n         int
+	at        time.Duration
+	done      bool
+}
+
+type simPending struct {
+	cseq uint64 // Of its first delivery.
+	from time.Duration
+}
+
+// noted is how long after a line is captured the broker has noted what it says.
+const noted = 80 * time.Microsecond
+
+func newSimLife(created time.Duration) simLife {
+	return simLife{created: created, deliveries: map[uint64]*simDelivery{}, pending: map[uint64]*simPending{}, again: map[uint64]int{}, shares: map[uint64]*simShare{}}
+}
+
+// share is what became of a message with this consumer.
+func (c *simConsumer) share(seq uint64) *simShare {
+	s := c.shares[seq]
+	if s == nil {
+		s = &simShare{}
+		c.shares[seq] = s
+	}
+	return s
+}
+
+// change changes the consumer. Nobody can know of two changes between two looks. Before the first look it allows fewer attempts, each with more time: what else nobody can
+// know of is a limit of docs/situations.md.
+func (c *simConsumer) change() {
+	switch {
+	case c.looked:
+		c.looked = false
+		c.configure()
+	case !c.seen:
+		c.wait, c.backoff = c.wait+c.upTo(2000, 0), nil
+		if c.max <= 0 || c.max > 2 {
+			c.max = 2
+		}
+	}
+}
+
+func (c *simConsumer) configure() {
+	c.max, c.hands, c.backoff = pick(c.r, 1, 2, 3, 3, 5, 0), pick(c.r, 1, 1, 2, 3, 10), nil
+	c.wait = pick(c.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
+	if c.r.IntN(4) == 0 && c.max != 1 {
+		c.backoff = []time.Duration{c.wait, pick(c.r, 500*time.Millisecond, 1500*time.Millisecond, 3*time.Second)}
+	}
+}
+
+// waitOf is how long the broker waits for an answer.
+func (c *simConsumer) waitOf(seq uint64) time.Duration {
+	if len(c.backoff) == 0 {
+		return c.wait
+	}
+	return c.backoff[min(c.again[seq], len(c.backoff)-1)]
+}
+
+// checkPending is what the broker's timer does.
+func (c *simConsumer) checkPending() {
+	for _, seq := range slices.Sorted(maps.Keys(c.pending)) {
+		if c.now-c.pending[seq].from < c.waitOf(seq) || slices.Contains(c.queue, seq) {
+			continue
+		}
+		c.share(seq).late = true
+		if n := max(1, c.again[seq]); c.max > 0 && n >= c.max {
+			c.useUp(seq, c.again[seq]+1)
+			c.again[seq] = n
+			continue
+		}
+		c.queue = append(c.queue, seq)
+	}
+}
+
+// useUp drops a message whose attempts are used up.
+func (c *simConsumer) useUp(seq uint64, n int) {
+	c.share(seq).usedUp, c.share(seq).wasUsed = true, true
+	c.line("knows exhaustion_said %d %s n=%d consumer=%s", seq, short(c.now), n, c.name)
+	delete(c.pending, seq)
+	c.moved = c.now + noted
+}
+
+// pull is one question of a worker.
+func (c *simConsumer) pull() {
+	for len(c.queue) > 0 {
+		seq := c.queue[0]
+		c.queue = c.queue[1:]
+		if c.again[seq]++; c.max > 0 && c.again[seq]+1 > c.max {
+			c.useUp(seq, c.again[seq])
+			continue
+		}
+		c.deliver(seq)
+		return
+	}
+	for len(c.pending) < c.hands && c.seq < c.last {
+		if c.seq++; !c.messages[c.seq].gone {
+			c.deliver(c.seq)
+			return
+		}
+	}
+}
+
+func (c *simConsumer) deliver(seq uint64) {
+	s := c.share(seq)
+	s.given, s.attempts, s.back, s.late = s.given+1, s.attempts+1, false, false
+	c.cseq, c.moved = c.cseq+1, c.now
+	c.deliveries[c.cseq] = &simDelivery{cseq: c.cseq, seq: seq, n: c.again[seq] + 1, at: c.now}
+	if p, known := c.pending[seq]; known {
+		p.from = c.now
+	} else {
+		c.pending[seq] = &simPending{c.cseq, c.now}
+	}
+}
+
+// loses is what the consumer does where a message leaves the stream that nobody answered. The broker says so if a worker had it.
+func (c *simConsumer) loses(seq uint64) {
+	if p, held := c.pending[seq]; held {
+		if n := max(1, c.again[seq]); n > 1 {
+			c.line("knows term_confirmed %d %s n=%d consumer=%s deleted", seq, short(c.now), n, c.name)
+		} else {
+			c.line("knows term_confirmed %d %s n=1 cseq=%d consumer=%s deleted", seq, short(c.now), p.cseq, c.name)
+		}
+	}
+	c.settle(seq)
+}
+
+// settle has the consumer done with a message.
+func (c *simConsumer) settle(seq uint64) {
+	p, held := c.pending[seq]
+	delete(c.again, seq)
+	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == seq })
+	if !held {
+		return
+	}
+	delete(c.pending, seq)
+	switch {
+	case len(c.pending) == 0:
+		c.floorC, c.floorS = c.cseq, c.seq
+	case p.cseq == c.floorC+1:
+		c.floorC, c.floorS = p.cseq, seq
+		for next := seq + 1; next <= c.seq; next++ {
+			if o, ok := c.pending[next]; ok {
+				c.floorC, c.floorS = o.cseq-1, next-1
+				break
+			}
+		}
+	}
+}
+
+// answer is what a worker does with a delivery that it has, or had.
+func (c *simConsumer) answer() {
+	var open []*simDelivery
+	for _, d := range c.all() {
+		if !d.done {
+			open = append(open, d)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	d := open[max(0, len(open)-1-c.r.IntN(3))]
+	of := fmt.Sprintf("%d %s n=%d cseq=%d consumer=%s", d.seq, short(c.now), d.n, d.cseq, c.name)
+	if slices.Contains(c.former, d) {
+		if d.seq <= c.seq && d.cseq <= c.cseq {
+			return // Nothing tells it from an answer to the living consumer.
+		}
+		of += " former said=" + short(c.messages[d.seq].at)
+	}
+	switch c.r.IntN(7) {
+	case 0, 1, 2:
+		c.line("knows heartbeat %s", of)
+		if p := c.pending[d.seq]; p != nil {
+			p.from, c.moved = c.now, c.now+noted
+		}
+	case 3:
+		c.line("knows acked %s", of+c.beside(d.seq))
+		c.ends(d)
+	case 4:
+		c.line("knows terminated %s", of+c.beside(d.seq))
+		c.line("knows term_confirmed %s", of)
+		c.ends(d)
+	case 5:
+		c.line("knows naked %s", of)
+		c.handsBack(d, 0)
+	case 6:
+		delay := c.upTo(2000, 300)
+		c.line("knows naked %s delay=%s", of, short(delay))
+		c.handsBack(d, delay)
+	}
+}
+
+// beside names the other consumer, where it still may have to answer the message.
+func (c *simConsumer) beside(seq uint64) string {
+	for _, o := range c.consumers {
+		if o != c && o.floorS < seq {
+			return " beside=" + o.name
+		}
+	}
+	return ""
+}
+
+// ends carries out an answer that ends a message.
+func (c *simConsumer) ends(d *simDelivery) {
+	d.done = true
+	if !c.messages[d.seq].gone && d.seq <= c.seq {
+		c.share(d.seq).accepted = true
+		if !c.kept {
+			c.goes(d.seq)
+		}
+		c.settle(d.seq)
+	}
+}
+
+// handsBack carries out a nak.
+func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
+	d.done = true
+	p := c.pending[d.seq]
+	if p == nil || d.cseq <= c.floorC || d.cseq > c.cseq {
+		return
+	}
+	c.share(d.seq).back = true
+	if delay == 0 {
+		if !slices.Contains(c.queue, d.seq) {
+			c.queue = append(c.queue, d.seq)
+		}
+		return
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == d.seq })
+	p.from, c.moved = c.now-c.wait+delay, c.now+noted
+}
+
+// recreate deletes the consumer, and makes it again.
+func (c *simConsumer) recreate() {
+	if c.r.IntN(3) > 0 || c.seen && !c.looked {
+		return
+	}
+	c.looked = false
+	c.former = c.all()
+	before := c.shares
+	c.simLife = newSimLife(c.now)
+	for seq, s := range before {
+		c.shares[seq] = &simShare{accepted: s.accepted, given: s.given, wasUsed: s.wasUsed}
+	}
+	c.script = append(c.script, "deleted "+c.name+" "+short(c.now))
+}
+
+// all are the deliveries of whichever life, the earliest first.
+func (c *simConsumer) all() []*simDelivery {
+	out := append(slices.Clone(c.former), slices.Collect(maps.Values(c.deliveries))...)
+	slices.SortFunc(out, func(x, y *simDelivery) int { return int(x.at - y.at) })
+	return out
+}
+
+// alive reports whether a worker has a message, and the broker has always waited for it: one that starts again forgets that a lease ran out.
+func (c *simConsumer) alive(seq uint64) bool {
+	p, held := c.pending[seq]
+	return held && !c.share(seq).back && !c.share(seq).late && c.now-p.from < c.waitOf(seq) && !slices.Contains(c.queue, seq)
+}
+
+// state is what the broker tells of it, as a scenario file says it.
+func (c *simConsumer) state() string {
+	redelivered := len(c.again)
+	if c.max == 1 {
+		redelivered = 0
+	}
+	s := fmt.Sprintf("consumer %s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d",
+		c.name, short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, c.last-c.seq)
+	if c.moved > 0 {
+		s += " last=" + short(c.moved)
+	}
+	if len(c.backoff) > 0 {
+		s += fmt.Sprintf(" backoff=%s,%s", short(c.backoff[0]), short(c.backoff[1]))
+	}
+	return s
+}
