@@ -15,7 +15,8 @@ type simBroker struct {
 	messages  map[uint64]*simMessage
 	last      uint64
 	most      int  // Messages that the stream keeps of the subject; zero for no limit.
-	kept      bool // The stream keeps its messages: it is no work queue, and may have two workers' consumers.
+	kept      bool // The stream keeps its messages: it is no work queue, and may have two workers' consumers,
+	interest  bool // until each of these is done with them.
 	consumers []*simConsumer
 
 	script    []string      // What a scenario file says of it all.
@@ -44,7 +45,8 @@ func newSimBroker(r *rand.Rand) *simBroker {
 	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d", b.most))
 	names := []string{"a-task-worker"}
 	if b.kept {
-		b.script = append(b.script, "stream kept")
+		b.interest = r.IntN(3) == 0
+		b.script = append(b.script, map[bool]string{false: "stream kept", true: "stream interest"}[b.interest])
 		names = append(names, "b-task-worker")[:1+r.IntN(2)]
 	}
 	for _, name := range names {
@@ -110,6 +112,14 @@ func (b *simBroker) remove(seq uint64) {
 	b.goes(seq)
 	for _, c := range b.consumers {
 		c.loses(seq)
+	}
+}
+
+// releases drops a message that no consumer needs any more but the given one.
+func (b *simBroker) releases(seq uint64, but *simConsumer) {
+	needed := slices.ContainsFunc(b.consumers, func(c *simConsumer) bool { return c != but && c.needs(seq) })
+	if m := b.messages[seq]; !m.gone && (!b.kept || b.interest && !needed) {
+		b.goes(seq)
 	}
 }
 

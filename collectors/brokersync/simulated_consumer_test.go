@@ -254,9 +254,7 @@ func (c *simConsumer) ends(d *simDelivery) {
 	d.done = true
 	if !c.messages[d.seq].gone && d.seq <= c.seq {
 		c.share(d.seq).accepted = true
-		if !c.kept {
-			c.goes(d.seq)
-		}
+		c.releases(d.seq, c)
 		c.settle(d.seq)
 	}
 }
@@ -279,12 +277,18 @@ func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
 	p.from, c.moved = c.now-c.wait+delay, c.now+noted
 }
 
+// needs reports whether a stream that keeps messages by interest keeps one for this consumer.
+func (c *simConsumer) needs(seq uint64) bool { return c.pending[seq] != nil || seq > c.seq }
+
 // recreate deletes the consumer, and makes it again.
 func (c *simConsumer) recreate() {
 	if c.r.IntN(3) > 0 || c.seen && !c.looked {
 		return
 	}
 	c.looked = false
+	for seq := uint64(1); c.interest && seq <= c.last; seq++ {
+		c.releases(seq, c)
+	}
 	c.former = c.all()
 	before := c.shares
 	c.simLife = newSimLife(c.now)
