@@ -26,13 +26,7 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 	a := attemptOf(m.CurrentLife(), attempt)
 	c.Steps = nil // A jump ahead ends a wait early where the broker happens to look.
 	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{})
-	begun := c.Began()
-	switch {
-	case l.BeganExact:
-		begun = l.BeganAt
-	case m.Stored != nil:
-		begun = max(begun, m.Stored.At)
-	}
+	begun := earliestBegin(c, m, l)
 	inTime := a.HandedBackInTime(&c.ConsumerState, begun)
 	back := handedBackAfter(m, a)
 	switch {
@@ -53,6 +47,17 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 		next = min(next, a.NakAt) // It may have been handed back in time.
 	}
 	return next
+}
+
+// earliestBegin is the earliest time at which the attempt of a lease may have begun.
+func earliestBegin(c Consumer, m lifecycle.MessageFacts, l lifecycle.Lease) lifecycle.Micros {
+	switch {
+	case l.BeganExact:
+		return l.BeganAt
+	case m.Stored != nil:
+		return max(c.Began(), m.Stored.At)
+	}
+	return c.Began()
 }
 
 // handedBackAfter is when a worker of an earlier attempt handed the message back after an attempt began, so that the broker delivers it again; zero where none did.
@@ -83,10 +88,11 @@ func lastAnswer(m lifecycle.MessageFacts) (at lifecycle.Micros) {
 const delaySlack = 2 * time.Second
 
 // waitsStill reports whether the broker has surely not delivered a message again: all its deliveries are known, and the wait after the last one, which
-// did not change since, is not over.
+// did not change since, is not over. What began before may have been due before its first heartbeat: the broker had another wait, or started again and keeps times in
+// whole seconds.
 func waitsStill(c Consumer, m lifecycle.MessageFacts, known evidence) bool {
-	a := attemptOf(m.CurrentLife(), m.CurrentAttempt())
-	return c.Steady.Known() && a.SeenAt >= c.Steady && mostUnseen(c, m, known, c.ObservedAt) == 0
+	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{})
+	return c.Steady.Known() && earliestBegin(c, m, l) >= c.Steady && mostUnseen(c, m, known, c.ObservedAt) == 0
 }
 
 // unread reports whether publishes were not read yet of messages that may be among the consumer's open deliveries.
