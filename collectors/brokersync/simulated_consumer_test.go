@@ -36,13 +36,15 @@ type simLife struct {
 
 // simShare is what really became of a message in the hands of a consumer's workers.
 type simShare struct {
-	accepted bool // An answer ended it, in whichever life.
-	given    int  // How often it was delivered, likewise.
-	wasUsed  bool // The broker said that its attempts are used up, likewise.
-	attempts int  // How often it was delivered, in this life.
-	usedUp   bool // The broker said so, likewise.
-	back     bool // Its worker handed it back, and nobody has it since.
-	late     bool // Its lease ran out, and nobody was given it since.
+	accepted bool          // An answer ended it, in whichever life.
+	acked    bool          // A worker acknowledged it, likewise, whether or not the broker took notice.
+	given    int           // How often it was delivered, likewise.
+	wasUsed  bool          // The broker said that its attempts are used up, likewise.
+	attempts int           // How often it was delivered, in this life.
+	usedUp   bool          // The broker said so, likewise, and
+	usedAt   time.Duration // when.
+	back     bool          // Its worker handed it back, and nobody has it since.
+	late     bool          // Its lease ran out, and nobody was given it since.
 }
 
 // simDelivery is one delivery. Its worker has done with it when it answered.
@@ -124,7 +126,7 @@ func (c *simConsumer) checkPending() {
 
 // useUp drops a message whose attempts are used up.
 func (c *simConsumer) useUp(seq uint64, n int) {
-	c.share(seq).usedUp, c.share(seq).wasUsed = true, true
+	c.share(seq).usedUp, c.share(seq).wasUsed, c.share(seq).usedAt = true, true, c.now
 	c.line("knows exhaustion_said %d %s n=%d consumer=%s", seq, short(c.now), n, c.name)
 	delete(c.pending, seq)
 	c.moved = c.now + noted
@@ -224,6 +226,7 @@ func (c *simConsumer) answer() {
 		}
 	case 3:
 		c.line("knows acked %s", of+c.beside(d.seq))
+		c.share(d.seq).acked = true
 		c.ends(d)
 	case 4:
 		c.line("knows terminated %s", of+c.beside(d.seq))
@@ -293,7 +296,7 @@ func (c *simConsumer) recreate() {
 	before := c.shares
 	c.simLife = newSimLife(c.now)
 	for seq, s := range before {
-		c.shares[seq] = &simShare{accepted: s.accepted, given: s.given, wasUsed: s.wasUsed}
+		c.shares[seq] = &simShare{accepted: s.accepted, acked: s.acked, given: s.given, wasUsed: s.wasUsed}
 	}
 	c.script = append(c.script, "deleted "+c.name+" "+short(c.now))
 }

@@ -167,6 +167,8 @@ func (b *simBroker) misjudged(w *world) string {
 			continue
 		} else if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
 			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, b.consumers[i].name)
+		} else if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
+			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, b.consumers[i].name)
 		}
 	}
 	return ""
@@ -176,6 +178,12 @@ func (b *simBroker) misjudged(w *world) string {
 // it was answered (ADR 81).
 func (c *simConsumer) holds(seq uint64) bool {
 	return c.alive(seq) && (!c.kept || !c.share(seq).accepted)
+}
+
+// died reports whether the consumer used up its attempts at a message, as what was captured told for some time, and no worker of it acknowledged.
+func (c *simConsumer) died(seq uint64) bool {
+	s := c.share(seq)
+	return s.usedUp && !s.accepted && !s.acked && c.stored > s.usedAt+2*time.Second
 }
 
 // truth is what really happened.
