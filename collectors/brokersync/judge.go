@@ -51,7 +51,7 @@ type judgement struct {
 	waits    Waits
 	inFlight map[string]*inFlight // By consumer.
 	said     map[lifecycle.MessageKey][]lifecycle.Event
-	gone     map[lifecycle.MessageKey]bool // Missing messages that were concluded about.
+	gone     map[lifecycle.MessageKey]bool // Missing messages, and whether they were concluded about.
 	events   []lifecycle.Event
 }
 
@@ -185,9 +185,12 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	case !known:
 		return
 	case !present:
-		if !j.gone[m.Key] { // Once, where several consumers take it.
-			j.gone[m.Key] = true
-			j.absent(c, o)
+		concluded, seen := j.gone[m.Key]
+		switch {
+		case !seen: // Once, where several consumers take it.
+			j.gone[m.Key] = j.absent(c, o)
+		case concluded && undecidedExhaustion(m) && c != nil && c.Began() <= m.ExhaustedSaid && deliveredBy(*c, m.Key.Seq):
+			j.say(j.exhaustionEvent(lifecycle.MaxDeliveries, c, m)) // The broker cannot be asked any more.
 		}
 		return
 	}
@@ -205,22 +208,22 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	j.say(leases(j.view, *c, o)...)
 }
 
-// absent concludes about an open message that is not in the stream, once it was missing for long enough.
-func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
+// absent concludes about an open message that is not in the stream, once it was missing for long enough, and reports whether it did.
+func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool) {
 	missed, ok := j.missed[o.Message.Key.Seq]
 	if c != nil {
 		missed.Over = j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
 		missed.Full = missed.Full || missed.Over.Known()
 	}
 	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) {
-		return
+		return false
 	}
 	if e, proved := tookEffect(j.view, o.Message); proved {
 		j.say(e)
-		return
+		return true
 	}
 	if j.known.undecided(j.view, c, o.Message, missed) {
-		return
+		return false
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
@@ -230,4 +233,5 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 		o.Message.Join(e)
 	}
 	j.say(vanished(j.view, c, o, missed, undelivered))
+	return true
 }

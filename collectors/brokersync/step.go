@@ -92,7 +92,7 @@ func (st *step) observe(o Observation) {
 	n.Alone, n.Met = st.was.aloneNow(o)
 	n.Fresh = st.was.freshNow(o)
 	o.Consumers = st.was.withChanges(o)
-	st.view.Consumers = slices.Clone(o.Consumers)
+	st.view.Consumers = sortedConsumers(o.Consumers)
 	for i := range st.view.Consumers {
 		c := &st.view.Consumers[i]
 		c.Steady, c.Single = n.Steady[c.Name], n.Single[c.Name]

@@ -281,6 +281,20 @@ var several = []situation{{
 	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
 	never: silent("nothing to do", "nobody:"),
 }, {
+	name: "interest retention, two workers' consumers: one uses up its only attempt without a sign, and the other completes at once",
+	on:   interest,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent, atMost(1), wait(time.Second)))
+		c.works(2 * time.Second) // The consumers are known by then.
+		c.publish(publish{})
+		c.pull(other)
+		m := c.pull(first)
+		c.works(1200 * time.Millisecond) // The broker says so by itself, once.
+		c.ack(m)                         // The message leaves, mostly before anybody compares what the broker said with its state.
+	},
+	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
+	never: all(isNot("completed"), silent("nothing to do", "nobody:")),
+}, {
 	name: "two workers' consumers have one message: the board has the lease of each",
 	on:   limits,
 	act: func(c *clients) {
