@@ -24,13 +24,15 @@ type simBroker struct {
 	told      int           // so many are stored.
 	stored    time.Duration // All lines up to then are.
 	restarted bool          // It started again.
-	seen      bool          // Somebody looked at it.
+	seen      bool          // Somebody looked at it,
+	seenAt    time.Duration // first then.
 }
 
 // simMessage is what really became of a message in its stream.
 type simMessage struct {
 	at       time.Duration
 	gone     bool
+	goneAt   time.Duration
 	operator bool // Somebody deleted it.
 	limited  bool // A limit of the stream removed it.
 }
@@ -124,7 +126,7 @@ func (b *simBroker) releases(seq uint64, but *simConsumer) {
 }
 
 func (b *simBroker) goes(seq uint64) {
-	b.messages[seq].gone = true
+	b.messages[seq].gone, b.messages[seq].goneAt = true, b.now
 	b.script = append(b.script, fmt.Sprintf("gone %d", seq))
 }
 
@@ -142,7 +144,9 @@ func (b *simBroker) restart() {
 
 // poll says what is stored by now, and how the broker is.
 func (b *simBroker) poll() {
-	b.seen = true
+	if !b.seen {
+		b.seen, b.seenAt = true, b.now
+	}
 	b.stored = max(b.stored, b.now-b.upTo(pick(b.r, 1, 100, 1000), 0))
 	for ; b.told < len(b.lines) && b.lines[b.told].at <= b.stored; b.told++ {
 		b.script = append(b.script, b.lines[b.told].text)

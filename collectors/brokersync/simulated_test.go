@@ -180,10 +180,10 @@ func (c *simConsumer) holds(seq uint64) bool {
 	return c.alive(seq) && (!c.kept || !c.share(seq).accepted)
 }
 
-// died reports whether the consumer used up its attempts at a message, as what was captured told for some time, and no worker of it acknowledged.
+// died reports whether the consumer used up its attempts at a message that nobody deleted, as what was captured told for some time, and no worker of it acknowledged.
 func (c *simConsumer) died(seq uint64) bool {
-	s := c.share(seq)
-	return s.usedUp && !s.accepted && !s.acked && c.stored > s.usedAt+2*time.Second
+	s, m := c.share(seq), c.messages[seq]
+	return !m.operator && !m.limited && s.usedUp && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.
