@@ -287,13 +287,25 @@ func (b *tab) click(t testing.TB, selector string) {
 // until waits until an expression is true.
 func (b *tab) until(t testing.TB, expression string) {
 	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() error { return b.holds(expression) })
+}
+
+// untilLater is until while time passes: an answer that was computed just before a change is shared until the clock has moved on.
+func (b *tab) untilLater(t testing.TB, expression string) {
+	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() error {
-		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
-		if err == nil && !ok {
-			err = fmt.Errorf("not true: %s", expression)
-		}
-		return err
+		b.site.clock.Advance(100 * time.Millisecond)
+		return b.holds(expression)
 	})
+}
+
+// holds errors where an expression is not true.
+func (b *tab) holds(expression string) error {
+	ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
+	if err == nil && !ok {
+		err = fmt.Errorf("not true: %s", expression)
+	}
+	return err
 }
 
 // press sends keys to the page.

@@ -43,7 +43,7 @@ func stillInFocus(t *testing.T, browser context.Context) {
 	b.run(t, `document.querySelector("#leases a.title").focus()`)
 	s.clock.Advance(time.Second)
 	s.append(t, acked(t, s, "tsk-d3380f"))
-	b.until(t, `document.querySelector("#leases > .later")?.textContent === "Changed: show"`)
+	b.untilLater(t, `document.querySelector("#leases > .later")?.textContent === "Changed: show"`)
 	if got := b.order(t, "#leases"); got != before {
 		t.Errorf("rows moved under the focus:\n%s\n%s", before, got)
 	}
