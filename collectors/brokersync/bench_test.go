@@ -268,7 +268,7 @@ func (a *agent) works(cfg nats.ConsumerConfig) *agent {
 	a.t.Helper()
 	cfg.Durable, cfg.FilterSubject, cfg.AckPolicy = a.name+"-task-worker", "genbrain.agents."+a.name+".tasks.>", nats.AckExplicitPolicy
 	if cfg.AckWait == 0 && len(cfg.BackOff) == 0 {
-		cfg.AckWait = 400 * time.Millisecond
+		cfg.AckWait = 800 * time.Millisecond
 	}
 	if cfg.MaxDeliver == 0 {
 		cfg.MaxDeliver = 3

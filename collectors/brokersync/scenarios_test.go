@@ -60,10 +60,10 @@ var scenarios = []scenario{
 		a.must(a.takes().AckSync()) // It sees the record and does not execute again.
 	}, "completed (acknowledged after completion) [caught_by_idempotency silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"backoff", func(a *agent) {
-		a.works(nats.ConsumerConfig{BackOff: []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, time.Second}}).publish("backoff")
+		a.works(nats.ConsumerConfig{BackOff: []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond, 2 * time.Second}}).publish("backoff")
 		a.takes()
 		m := a.takes()
-		busy(450 * time.Millisecond) // Longer than the first wait, shorter than the second.
+		busy(750 * time.Millisecond) // Longer than the first wait, shorter than the second.
 		a.must(m.AckSync())
 	}, "completed (acknowledged) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"nak", func(a *agent) {
