@@ -103,7 +103,7 @@ var rules = []Rule{
 			}
 			return e.m.Stored.At, true
 		}},
-	{"given to another", StatePublished, "Another consumer's worker had the message, so the stream stored it; this one's is still to be given it.",
+	{"given to another", StatePublished, "Another consumer's worker had the message, so the stream stored it; no delivery to this one's worker is known.",
 		func(e *evidence) (Micros, bool) { return e.m.FirstAt, e.given }},
 	{"nothing proved", StateOutcomeUnknown, "No line proves that the message was stored.",
 		func(e *evidence) (Micros, bool) { return e.m.FirstAt, true }},
