@@ -24,8 +24,8 @@ type Worker struct {
 	Floor   uint64   // It awaits no answer to this stream sequence or one before.
 }
 
-// maxBeside bounds the consumers that are named beside an answer.
-const maxBeside = 32
+// MaxBeside bounds the consumers that are named beside the end of a message.
+const MaxBeside = 32
 
 // beside are the workers' consumers that may take a message which one of them answers, and that have not answered it, by name.
 func (s Streams) beside(k lifecycle.MessageKey, consumer string) (out []string) {
@@ -34,7 +34,7 @@ func (s Streams) beside(k lifecycle.MessageKey, consumer string) (out []string) 
 		return nil
 	}
 	for _, w := range s.Workers[k.Stream.Name] {
-		if w.Name != consumer && w.Floor < k.Seq && fleet.FiltersMeet(w.Filters, sight.Filters) && len(out) < maxBeside {
+		if w.Name != consumer && w.Floor < k.Seq && fleet.FiltersMeet(w.Filters, sight.Filters) && len(out) < MaxBeside {
 			out = append(out, w.Name)
 		}
 	}

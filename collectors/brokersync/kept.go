@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fleetglass/collectors"
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
@@ -62,9 +63,6 @@ func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
 	return of != nil && of.Name == c.Name
 }
 
-// maxBeside bounds the consumers that are named beside the end of a message.
-const maxBeside = 32
-
 // beside are the other workers' consumers that may still have to answer a message that one of them is done with, by name: it is not over (ADR 73). c is nil where
 // that one lives no more.
 func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
@@ -75,7 +73,7 @@ func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return out[:min(len(out), maxBeside)]
+	return out[:min(len(out), collectors.MaxBeside)]
 }
 
 // partsOf is a message as each of the workers' consumers that take it has it; itself in a work queue, and where none takes it.
