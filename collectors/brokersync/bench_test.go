@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 8 * time.Second
+const patience = 20 * time.Second
 
 // store is what the tests ask of a store: what the collectors need, and traces.
 type store interface {
