@@ -177,6 +177,7 @@ func (w *world) line(parts []string) error {
 	_, unproved := f.values["said"]
 	_, undelivered := f.take("undelivered")
 	_, former := f.take("former")
+	_, watches := f.take("watches")
 	var beside []string
 	if other, given := f.take("beside"); given {
 		beside = []string{other}
@@ -185,11 +186,11 @@ func (w *world) line(parts []string) error {
 	if _, deleted := f.take("deleted"); deleted {
 		reason = lifecycle.BrokerDeleted
 	}
-	apart := w.seen.Kept && consumer != ""
+	apart := w.seen.Kept && consumer != "" && !watches
 	w.join(lifecycle.Event{
 		Kind: lifecycle.Kind(parts[0]), At: at(d), Provenance: lifecycle.Observed, Attempt: f.number("n", 0), ConsumerSeq: uint64(f.number("cseq", 0)),
 		Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Consumer: consumer, Detail: lifecycle.Detail{
-			Ending: lifecycle.Ending{Delay: f.duration("delay", 0), Undelivered: undelivered, Reason: reason}, Standing: lifecycle.Standing{Unproved: unproved, Former: former, Apart: apart, Beside: beside, SaidAt: f.instant("said")},
+			Ending: lifecycle.Ending{Delay: f.duration("delay", 0), Undelivered: undelivered, Reason: reason}, Standing: lifecycle.Standing{Unproved: unproved, Former: former, Watches: watches, Apart: apart, Beside: beside, SaidAt: f.instant("said")},
 		},
 	})
 	return f.done()

@@ -14,9 +14,10 @@ type simBroker struct {
 	now       time.Duration
 	messages  map[uint64]*simMessage
 	last      uint64
-	most      int  // Messages that the stream keeps of the subject; zero for no limit.
-	kept      bool // The stream keeps its messages: it is no work queue, and may have two workers' consumers,
-	interest  bool // until each of these is done with them.
+	most      int           // Messages that the stream keeps of a subject, and
+	age       time.Duration // how long it keeps them; zero for no limit.
+	kept      bool          // The stream keeps its messages: it is no work queue, and several consumers may take the same ones,
+	interest  bool          // until each of these is done with them.
 	consumers []*simConsumer
 
 	script    []string      // What a scenario file says of it all.
@@ -30,11 +31,14 @@ type simBroker struct {
 
 // simMessage is what really became of a message in its stream.
 type simMessage struct {
+	agent    string
 	at       time.Duration
 	gone     bool
 	goneAt   time.Duration
 	operator bool // Somebody deleted it.
 	limited  bool // A limit of the stream removed it.
+	aged     bool // It reached the age that the stream allows.
+	lost     bool // No line tells of it.
 }
 
 type simLine struct {
@@ -43,20 +47,32 @@ type simLine struct {
 }
 
 func newSimBroker(r *rand.Rand) *simBroker {
-	b := &simBroker{r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), kept: r.IntN(3) == 0}
-	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d", b.most))
-	names := []string{"a-task-worker"}
+	b := &simBroker{
+		r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0,
+	}
+	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d max_age=%s", b.most, short(b.age)))
 	if b.kept {
 		b.interest = r.IntN(3) == 0
 		b.script = append(b.script, map[bool]string{false: "stream kept", true: "stream interest"}[b.interest])
-		names = append(names, "b-task-worker")[:1+r.IntN(2)]
 	}
-	for _, name := range names {
-		c := &simConsumer{simBroker: b, name: name, simLife: newSimLife(-time.Hour)}
-		c.configure()
-		b.consumers = append(b.consumers, c)
+	b.consumer("a-task-worker", "a")
+	switch n := r.IntN(4); {
+	case n == 0 && b.kept: // It takes the same tasks, which a work queue allows to one.
+		b.consumer("b-task-worker", "a")
+	case n < 2:
+		b.consumer("b-task-worker", "b")
+	}
+	if b.kept && r.IntN(3) == 0 {
+		b.consumer("audit", "ab")
 	}
 	return b
+}
+
+// consumer creates one that takes the tasks of some agents.
+func (b *simBroker) consumer(name, agents string) {
+	c := &simConsumer{simBroker: b, name: name, agents: agents, simLife: newSimLife(-time.Hour, 1)}
+	c.configure()
+	b.consumers = append(b.consumers, c)
 }
 
 // acts lets some time pass, and somebody do something.
@@ -88,25 +104,47 @@ func (b *simBroker) acts() {
 func (b *simBroker) passes(d time.Duration) {
 	for end := b.now + d; b.now < end; {
 		b.now = min(b.now+5*time.Millisecond, end)
+		for seq := uint64(1); b.age > 0 && seq <= b.last; seq++ {
+			if m := b.messages[seq]; !m.gone && b.now-m.at >= b.age {
+				m.aged = true
+				b.remove(seq)
+			}
+		}
 		for _, c := range b.consumers {
 			c.checkPending()
 		}
 	}
 }
 
-// publish stores a message. Its line may be lost.
+// publish stores a message for the agent of some workers' consumer. Its line may be lost.
 func (b *simBroker) publish() {
 	b.last++
-	b.messages[b.last] = &simMessage{at: b.now}
-	b.script = append(b.script, fmt.Sprintf("message %d at=%s lost", b.last, short(b.now)))
-	if b.r.IntN(10) > 0 {
+	m := &simMessage{agent: pick(b.r, b.workers()...).agents, at: b.now}
+	b.messages[b.last] = m
+	b.script = append(b.script, fmt.Sprintf("message %d at=%s subject=genbrain.agents.%s.tasks.blog lost", b.last, short(b.now), m.agent))
+	if m.lost = b.r.IntN(10) == 0; !m.lost {
 		b.line("captured %d", b.last)
 	}
-	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone })
+	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone || b.messages[seq].agent != m.agent })
 	if b.most > 0 && len(left) > b.most {
 		b.messages[left[0]].limited = true
 		b.remove(left[0])
 	}
+}
+
+// workers are the workers' consumers.
+func (b *simBroker) workers() []*simConsumer {
+	return slices.DeleteFunc(slices.Clone(b.consumers), (*simConsumer).watches)
+}
+
+// first is the sequence of the first message that is left, or that will come.
+func (b *simBroker) first() uint64 {
+	for seq := uint64(1); seq <= b.last; seq++ {
+		if !b.messages[seq].gone {
+			return seq
+		}
+	}
+	return b.last + 1
 }
 
 // remove takes a message out of the stream that no answer removes. The broker says so of each consumer whose worker had it.
@@ -137,7 +175,7 @@ func (b *simBroker) restart() {
 		for _, p := range c.pending {
 			p.from = p.from.Truncate(time.Second)
 		}
-		c.queue, c.moved = nil, 0
+		c.queue, c.moved, c.passed = nil, 0, c.seq
 	}
 	b.script = append(b.script, "broker-starts-again")
 }
@@ -158,7 +196,7 @@ func (b *simBroker) poll() {
 		c.looked = true
 		b.script = append(b.script, c.state())
 	}
-	b.script = append(b.script, "stored-up-to "+short(b.stored), "poll "+short(b.now))
+	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()), "stored-up-to "+short(b.stored), "poll "+short(b.now))
 }
 
 func (b *simBroker) line(format string, args ...any) {

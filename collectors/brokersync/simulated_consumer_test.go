@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,7 @@ import (
 type simConsumer struct {
 	*simBroker
 	name       string
+	agents     string // Whose tasks it takes, a letter each.
 	max, hands int
 	wait       time.Duration
 	backoff    []time.Duration
@@ -24,7 +26,9 @@ type simConsumer struct {
 type simLife struct {
 	created    time.Duration
 	deliveries map[uint64]*simDelivery // By consumer sequence.
-	cseq, seq  uint64                  // The last of each that was delivered.
+	cseq       uint64                  // The last one.
+	seq        uint64                  // The last message that was delivered, and
+	passed     uint64                  // the last that it looked at to deliver the next one.
 	floorC     uint64
 	floorS     uint64
 	pending    map[uint64]*simPending
@@ -63,8 +67,9 @@ type simPending struct {
 // noted is how long after a line is captured the broker has noted what it says.
 const noted = 80 * time.Microsecond
 
-func newSimLife(created time.Duration) simLife {
-	return simLife{created: created, deliveries: map[uint64]*simDelivery{}, pending: map[uint64]*simPending{}, again: map[uint64]int{}, shares: map[uint64]*simShare{}}
+// newSimLife is that of a consumer that is created while a message is the first of its stream.
+func newSimLife(created time.Duration, first uint64) simLife {
+	return simLife{created: created, seq: first - 1, passed: first - 1, floorS: first - 1, deliveries: map[uint64]*simDelivery{}, pending: map[uint64]*simPending{}, again: map[uint64]int{}, shares: map[uint64]*simShare{}}
 }
 
 // share is what became of a message with this consumer.
@@ -100,6 +105,14 @@ func (c *simConsumer) configure() {
 	}
 }
 
+// watches reports whether it is an auditor's.
+func (c *simConsumer) watches() bool { return c.name == "audit" }
+
+// takes reports whether it is given a message.
+func (c *simConsumer) takes(seq uint64) bool {
+	return strings.Contains(c.agents, c.messages[seq].agent)
+}
+
 // waitOf is how long the broker waits for an answer.
 func (c *simConsumer) waitOf(seq uint64) time.Duration {
 	if len(c.backoff) == 0 {
@@ -127,7 +140,7 @@ func (c *simConsumer) checkPending() {
 // useUp drops a message whose attempts are used up.
 func (c *simConsumer) useUp(seq uint64, n int) {
 	c.share(seq).usedUp, c.share(seq).wasUsed, c.share(seq).usedAt = true, true, c.now
-	c.line("knows exhaustion_said %d %s n=%d consumer=%s", seq, short(c.now), n, c.name)
+	c.line("knows exhaustion_said %d %s n=%d %s", seq, short(c.now), n, c.sign())
 	delete(c.pending, seq)
 	c.moved = c.now + noted
 }
@@ -144,8 +157,9 @@ func (c *simConsumer) pull() {
 		c.deliver(seq)
 		return
 	}
-	for len(c.pending) < c.hands && c.seq < c.last {
-		if c.seq++; !c.messages[c.seq].gone {
+	for len(c.pending) < c.hands && c.passed < c.last {
+		if c.passed++; !c.messages[c.passed].gone && c.takes(c.passed) {
+			c.seq = c.passed
 			c.deliver(c.seq)
 			return
 		}
@@ -168,9 +182,9 @@ func (c *simConsumer) deliver(seq uint64) {
 func (c *simConsumer) loses(seq uint64) {
 	if p, held := c.pending[seq]; held {
 		if n := max(1, c.again[seq]); n > 1 {
-			c.line("knows term_confirmed %d %s n=%d consumer=%s deleted", seq, short(c.now), n, c.name)
+			c.line("knows term_confirmed %d %s n=%d %s deleted", seq, short(c.now), n, c.sign())
 		} else {
-			c.line("knows term_confirmed %d %s n=1 cseq=%d consumer=%s deleted", seq, short(c.now), p.cseq, c.name)
+			c.line("knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
 		}
 	}
 	c.settle(seq)
@@ -211,7 +225,7 @@ func (c *simConsumer) answer() {
 		return
 	}
 	d := open[max(0, len(open)-1-c.r.IntN(3))]
-	of := fmt.Sprintf("%d %s n=%d cseq=%d consumer=%s", d.seq, short(c.now), d.n, d.cseq, c.name)
+	of := fmt.Sprintf("%d %s n=%d cseq=%d %s", d.seq, short(c.now), d.n, d.cseq, c.sign())
 	if slices.Contains(c.former, d) {
 		if d.seq <= c.seq && d.cseq <= c.cseq {
 			return // Nothing tells it from an answer to the living consumer.
@@ -242,10 +256,10 @@ func (c *simConsumer) answer() {
 	}
 }
 
-// beside names the other consumer, where it still may have to answer the message.
+// beside names another workers' consumer that still may have to answer the message.
 func (c *simConsumer) beside(seq uint64) string {
-	for _, o := range c.consumers {
-		if o != c && o.floorS < seq {
+	for _, o := range c.workers() {
+		if o != c && !c.watches() && o.takes(seq) && o.floorS < seq {
 			return " beside=" + o.name
 		}
 	}
@@ -255,7 +269,7 @@ func (c *simConsumer) beside(seq uint64) string {
 // ends carries out an answer that ends a message.
 func (c *simConsumer) ends(d *simDelivery) {
 	d.done = true
-	if !c.messages[d.seq].gone && d.seq <= c.seq {
+	if !c.messages[d.seq].gone && d.seq <= c.passed {
 		c.share(d.seq).accepted = true
 		c.releases(d.seq, c)
 		c.settle(d.seq)
@@ -281,7 +295,9 @@ func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
 }
 
 // needs reports whether a stream that keeps messages by interest keeps one for this consumer.
-func (c *simConsumer) needs(seq uint64) bool { return c.pending[seq] != nil || seq > c.seq }
+func (c *simConsumer) needs(seq uint64) bool {
+	return c.takes(seq) && (c.pending[seq] != nil || seq > c.passed || c.again[seq] > 0)
+}
 
 // recreate deletes the consumer, and makes it again.
 func (c *simConsumer) recreate() {
@@ -294,7 +310,7 @@ func (c *simConsumer) recreate() {
 	}
 	c.former = c.all()
 	before := c.shares
-	c.simLife = newSimLife(c.now)
+	c.simLife = newSimLife(c.now, c.first())
 	for seq, s := range before {
 		c.shares[seq] = &simShare{accepted: s.accepted, acked: s.acked, given: s.given, wasUsed: s.wasUsed}
 	}
@@ -314,14 +330,34 @@ func (c *simConsumer) alive(seq uint64) bool {
 	return held && !c.share(seq).back && !c.share(seq).late && c.now-p.from < c.waitOf(seq) && !slices.Contains(c.queue, seq)
 }
 
+// sign says whose a captured line is.
+func (c *simConsumer) sign() string {
+	if c.watches() {
+		return "consumer=" + c.name + " watches"
+	}
+	return "consumer=" + c.name
+}
+
 // state is what the broker tells of it, as a scenario file says it.
 func (c *simConsumer) state() string {
-	redelivered := len(c.again)
+	redelivered, waiting := len(c.again), 0
 	if c.max == 1 {
 		redelivered = 0
 	}
-	s := fmt.Sprintf("consumer %s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d",
-		c.name, short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, c.last-c.seq)
+	for seq := c.passed + 1; seq <= c.last; seq++ {
+		if !c.messages[seq].gone && c.takes(seq) {
+			waiting++
+		}
+	}
+	filters := make([]string, len(c.agents))
+	for i, agent := range c.agents {
+		filters[i] = fmt.Sprintf("genbrain.agents.%c.tasks.>", agent)
+	}
+	s := fmt.Sprintf("consumer %s filter=%s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d",
+		c.name, strings.Join(filters, ","), short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting)
+	if c.watches() {
+		s += " watches"
+	}
 	if c.moved > 0 {
 		s += " last=" + short(c.moved)
 	}

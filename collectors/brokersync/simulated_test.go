@@ -84,7 +84,7 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 	if e.Kind == lifecycle.Vanished {
 		return b.notVanished(e)
 	}
-	c := b.consumers[max(0, slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.name == e.Consumer }))]
+	c := b.consumerOf(e)
 	if wrong := c.notDelivered(e); wrong != "" {
 		return wrong
 	}
@@ -100,7 +100,7 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 		return "its attempts are not used up"
 	case e.Kind == lifecycle.ExhaustionDenied && s.usedUp && !e.Detail.Former:
 		return "the broker said so"
-	case e.Kind == lifecycle.Stranded && (held || seq > c.seq || m.gone):
+	case e.Kind == lifecycle.Stranded && (held || seq > c.passed || m.gone):
 		return "its consumer has it"
 	case e.Kind == lifecycle.AckRefuted && s.accepted:
 		return "its answer was accepted"
@@ -108,15 +108,36 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 	return ""
 }
 
-// notVanished is what is wrong with the word that a message left the stream; empty for nothing.
+// consumerOf is the one that an event names, or else a workers' one that takes the message.
+func (b *simBroker) consumerOf(e lifecycle.Event) *simConsumer {
+	if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.name == e.Consumer }); i >= 0 {
+		return b.consumers[i]
+	}
+	return b.consumers[slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return !c.watches() && c.takes(e.Message.Seq) })]
+}
+
+// notVanished is what is wrong with the word that a message left the stream; empty for nothing. What a limit removed cannot be told from what somebody deleted, where newer
+// messages of its subject came or went unseen.
 func (b *simBroker) notVanished(e lifecycle.Event) string {
-	m := b.messages[e.Message.Seq]
+	m, by := b.messages[e.Message.Seq], e.Detail.Removal
+	newer := func(is func(*simMessage) bool) bool {
+		for seq := e.Message.Seq + 1; seq <= b.last; seq++ {
+			if o := b.messages[seq]; o.agent == m.agent && is(o) {
+				return true
+			}
+		}
+		return false
+	}
 	switch {
 	case !m.gone:
 		return "it is in the stream"
-	case e.Detail.Undelivered && slices.ContainsFunc(b.consumers, func(c *simConsumer) bool { return c.share(e.Message.Seq).given > 0 }):
+	case e.Detail.Undelivered && slices.ContainsFunc(b.workers(), func(c *simConsumer) bool { return c.share(e.Message.Seq).given > 0 }):
 		return "it was delivered"
-	case e.Detail.Removal == lifecycle.RemovedByOperator && !m.operator, e.Detail.Removal == lifecycle.RemovedByLimit && !m.limited && !m.operator:
+	case m.operator:
+		return ""
+	case by == lifecycle.RemovedByOperator,
+		by == lifecycle.RemovedByLimit && !m.limited && !newer(func(o *simMessage) bool { return o.operator }),
+		by == lifecycle.RemovedByAge && !m.aged && !newer(func(o *simMessage) bool { return o.lost }):
 		return "something else removed it"
 	}
 	return ""
@@ -161,14 +182,15 @@ func (c *simConsumer) deliveredWithin(seq uint64, after, before time.Duration) b
 // misjudged is what is wrong with the state of a message; empty for nothing.
 func (b *simBroker) misjudged(w *world) string {
 	over := []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateCompleted, lifecycle.StateRemoved, lifecycle.StateTerminated}
+	workers := b.workers()
 	for seq := range b.messages {
 		f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
 		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) {
 			continue
-		} else if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
-			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, b.consumers[i].name)
-		} else if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
-			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, b.consumers[i].name)
+		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
+			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, workers[i].name)
+		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
+			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, workers[i].name)
 		}
 	}
 	return ""
@@ -183,7 +205,7 @@ func (c *simConsumer) holds(seq uint64) bool {
 // died reports whether the consumer used up its attempts at a message that nobody deleted, as what was captured told for some time, and no worker of it acknowledged.
 func (c *simConsumer) died(seq uint64) bool {
 	s, m := c.share(seq), c.messages[seq]
-	return !m.operator && !m.limited && s.usedUp && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
+	return !m.operator && !m.limited && !m.aged && s.usedUp && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.
