@@ -73,7 +73,7 @@ func checkOrderIndependence(t *testing.T, events []Event, want string) {
 		permute(events, 0, check)
 		return
 	}
-	for range 720 {
+	for range Histories(150) {
 		order := append([]Event{}, events...)
 		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		check(order)
