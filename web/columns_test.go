@@ -53,20 +53,6 @@ func TestStatisticsOfDeadLettersFillBothColumns(t *testing.T) {
 const wideTables = `[...document.querySelectorAll("main .table-wrap")].filter((w) => w.checkVisibility() && w.scrollWidth > w.clientWidth)
   .map((w) => (w.getAttribute("aria-label") || w.id) + " by " + (w.scrollWidth - w.clientWidth) + " px").join(", ")`
 
-func TestTablesFitALaptop(t *testing.T) {
-	t.Parallel()
-	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch, operating, reported, issuing))
-	for _, path := range everyPage {
-		b.open(t, path)
-		for _, width := range []int64{1280, 1366, 1440, 1920} {
-			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
-			if wide := eval[string](t, b, wideTables); wide != "" {
-				t.Errorf("%s at %d px: %s", path, width, wide)
-			}
-		}
-	}
-}
-
 // The ledger of duplicates is never wider than its box: its last columns would be out of sight.
 func TestTheLedgerFitsEveryWindow(t *testing.T) {
 	t.Parallel()

@@ -190,20 +190,19 @@ func TestThePagesOfOperationsAreAccessible(t *testing.T) {
 	entry := s.deadEntry(t)
 	pages := []string{"/dlq", "/dlq?entry=" + strings.TrimPrefix(entry, "/dlq/"), "/dlq/stats", entry, "/operations", ended, "/operations/new?select=all&action=retry", "/operations/new?select=all&action=discard", "/operations/new?of=" + strings.TrimPrefix(ended, "/operations/") + "&action=reopen"}
 	b := openTab(t, testkit.Browser(t), s)
-	for _, theme := range []string{"light", "dark"} {
-		for _, path := range pages {
-			b.openTheme(t, path, theme)
-			b.run(t, `for (const d of document.querySelectorAll("details")) { d.removeAttribute("name"); d.open = !d.matches(".menu"); } for (const r of [...document.querySelectorAll("#rows input")].slice(0, 2)) r.click();`)
-			b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
+	b.still(t)
+	for _, path := range pages {
+		b.open(t, path)
+		b.run(t, `for (const d of document.querySelectorAll("details")) { d.removeAttribute("name"); d.open = !d.matches(".menu"); } for (const r of [...document.querySelectorAll("#rows input")].slice(0, 2)) r.click();`)
+		b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
+		for _, theme := range themes {
+			b.wear(t, theme)
 			b.expect(t, theme+" "+path)
-			if theme == "dark" {
-				continue
-			}
-			for _, width := range []int64{360, 768, 1024, 1440} {
-				b.do(t, "resize", chromedp.EmulateViewport(width, 900))
-				if over := eval[string](t, b, sideways); over != "" {
-					t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
-				}
+		}
+		for _, width := range []int64{360, 768, 1024, 1440} {
+			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+			if over := eval[string](t, b, sideways); over != "" {
+				t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
 			}
 		}
 	}

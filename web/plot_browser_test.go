@@ -129,19 +129,21 @@ func TestChartsAndMapHaveNoAccessibilityViolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.still(t)
 	for _, path := range []string{"/statistics?range=24h", "/map"} {
-		for _, theme := range []string{"light", "dark"} {
-			b.openTheme(t, path, theme)
-			b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
-			for _, width := range []int64{360, 768, 1440} {
-				b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+		b.open(t, path)
+		b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
+		for _, width := range []int64{360, 768, 1440} {
+			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+			for _, theme := range themes {
+				b.wear(t, theme)
 				b.expect(t, fmt.Sprint(path, " ", theme, " ", width))
-				if over := eval[string](t, b, sideways); over != "" {
-					t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
-				}
-				if path == "/map" && width > 360 && eval[bool](t, b, `getComputedStyle(document.querySelector("#map .rate.from-0")).display === "none"`) != (width == 768) {
-					t.Errorf("at %d px the rates of publishers' lines are there or not, against the room for them", width)
-				}
+			}
+			if over := eval[string](t, b, sideways); over != "" {
+				t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
+			}
+			if path == "/map" && width > 360 && eval[bool](t, b, `getComputedStyle(document.querySelector("#map .rate.from-0")).display === "none"`) != (width == 768) {
+				t.Errorf("at %d px the rates of publishers' lines are there or not, against the room for them", width)
 			}
 		}
 	}
