@@ -104,7 +104,7 @@ func (v view) unread(c Consumer) bool {
 func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" }
 
 // left is how many of the open deliveries are of the message in hand, at least and at most: those that no other message can have had, and two where the broker
-// delivered it again and they can be of no other.
+// delivered it again and they can be of no other. An answer to all may pass the first one of a message that it leaves in hand.
 func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, most uint64) {
 	least, most = c.openSpan(), c.openSpan()
 	again := c.Redelivered
@@ -121,7 +121,7 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 	switch all := f.complete && !v.unread(c); {
 	case !all || most == 0:
 		return 1, c.openSpan()
-	case again > 0 && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
+	case again > 0 && !c.ForAll && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
 		least = max(least, 2)
 	}
 	if allowed := c.allowed(hand); allowed > 0 {
