@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -70,7 +71,7 @@ func newSimBroker(r *rand.Rand) *simBroker {
 
 // consumer creates one that takes the tasks of some agents.
 func (b *simBroker) consumer(name, agents string) {
-	c := &simConsumer{simBroker: b, name: name, agents: agents, simLife: newSimLife(-time.Hour, 1)}
+	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, simLife: newSimLife(-time.Hour, 1)}
 	c.configure()
 	b.consumers = append(b.consumers, c)
 }
@@ -91,6 +92,8 @@ func (b *simBroker) acts() {
 			b.messages[seq].operator = true
 			b.remove(seq)
 		}
+	case n < 177:
+		b.purge()
 	case n < 180:
 		c.change()
 	case n < 183:
@@ -152,6 +155,27 @@ func (b *simBroker) remove(seq uint64) {
 	b.goes(seq)
 	for _, c := range b.consumers {
 		c.loses(seq)
+	}
+}
+
+// purge removes all messages, or an agent's. The broker says nothing of those that workers had.
+func (b *simBroker) purge() {
+	agents := pick(b.r, b.consumers...).agents
+	for _, c := range b.consumers {
+		if len(c.agents) > len(agents) { // What becomes of a consumer that takes other messages too is not played.
+			agents = c.agents
+		}
+	}
+	for seq := uint64(1); seq <= b.last; seq++ {
+		if m := b.messages[seq]; !m.gone && strings.Contains(agents, m.agent) {
+			m.operator = true
+			b.goes(seq)
+		}
+	}
+	for _, c := range b.consumers {
+		if strings.Contains(agents, c.agents) {
+			c.purged()
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type simConsumer struct {
 	*simBroker
 	name       string
 	agents     string // Whose tasks it takes, a letter each.
+	forAll     bool   // One answer is for all messages before it.
 	max, hands int
 	wait       time.Duration
 	backoff    []time.Duration
@@ -186,8 +187,21 @@ func (c *simConsumer) loses(seq uint64) {
 		} else {
 			c.line("knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
 		}
+		if c.forAll {
+			c.settleAll(p.cseq, seq)
+			return
+		}
 	}
 	c.settle(seq)
+}
+
+// purged is what the consumer does where all its messages were purged: it counts as having delivered everything up to the end of the stream.
+func (c *simConsumer) purged() {
+	c.passed, c.seq = c.last, c.last
+	c.floorC, c.floorS = c.cseq, c.seq
+	clear(c.pending)
+	clear(c.again)
+	c.queue = nil
 }
 
 // settle has the consumer done with a message.
@@ -213,6 +227,21 @@ func (c *simConsumer) settle(seq uint64) {
 	}
 }
 
+// settleAll has a consumer done with a message and all before it of which one answer is enough.
+func (c *simConsumer) settleAll(cseq, seq uint64) {
+	for _, q := range slices.Sorted(maps.Keys(c.pending)) {
+		if q > seq {
+			continue
+		}
+		c.share(q).accepted = true
+		delete(c.pending, q)
+		delete(c.again, q)
+		c.queue = slices.DeleteFunc(c.queue, func(o uint64) bool { return o == q })
+		c.releases(q, c)
+	}
+	c.floorC, c.floorS = cseq, seq
+}
+
 // answer is what a worker does with a delivery that it has, or had.
 func (c *simConsumer) answer() {
 	var open []*simDelivery
@@ -225,6 +254,9 @@ func (c *simConsumer) answer() {
 		return
 	}
 	d := open[max(0, len(open)-1-c.r.IntN(3))]
+	if c.forAll && (c.pending[d.seq] == nil || d.cseq <= c.floorC) {
+		return // What becomes of a late answer to all is not played: the broker notes it in memory alone.
+	}
 	of := fmt.Sprintf("%d %s n=%d cseq=%d %s", d.seq, short(c.now), d.n, d.cseq, c.sign())
 	if slices.Contains(c.former, d) {
 		if d.seq <= c.seq && d.cseq <= c.cseq {
@@ -240,6 +272,11 @@ func (c *simConsumer) answer() {
 		}
 	case 3:
 		c.line("knows acked %s", of+c.beside(d.seq))
+		for seq := range c.pending {
+			if c.forAll && seq <= d.seq {
+				c.share(seq).acked = true
+			}
+		}
 		c.share(d.seq).acked = true
 		c.ends(d)
 	case 4:
@@ -269,6 +306,10 @@ func (c *simConsumer) beside(seq uint64) string {
 // ends carries out an answer that ends a message.
 func (c *simConsumer) ends(d *simDelivery) {
 	d.done = true
+	if c.forAll {
+		c.settleAll(d.cseq, d.seq)
+		return
+	}
 	if !c.messages[d.seq].gone && d.seq <= c.passed {
 		c.share(d.seq).accepted = true
 		c.releases(d.seq, c)
@@ -357,6 +398,9 @@ func (c *simConsumer) state() string {
 		c.name, strings.Join(filters, ","), short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting)
 	if c.watches() {
 		s += " watches"
+	}
+	if c.forAll {
+		s += " for-all"
 	}
 	if c.moved > 0 {
 		s += " last=" + short(c.moved)

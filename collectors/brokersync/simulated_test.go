@@ -191,6 +191,8 @@ func (b *simBroker) misjudged(w *world) string {
 			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, workers[i].name)
 		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
 			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, workers[i].name)
+		} else if state == lifecycle.StateCompleted && !slices.ContainsFunc(workers, func(c *simConsumer) bool { return c.share(seq).acked }) {
+			return fmt.Sprintf("%d is completed, and nobody acknowledged it", seq)
 		}
 	}
 	return ""
