@@ -28,7 +28,7 @@ var classRuler = &Ruler{Floor: 1000, Goal: 200, Lower: true}
 func measureOperations(b *bench) {
 	entries := *flagEntries
 	if b.form.name == "smoke" {
-		entries = 2_000
+		entries = 500
 	}
 	measureOneEntry(b)
 	for _, d := range []*database{newSQLite(b, b.TempDir()), newPostgres(b, b.shared.cluster())} {
