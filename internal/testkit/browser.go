@@ -14,8 +14,8 @@ import (
 // browserNames are where a Chromium may be; the first one is it without windows, which takes a quarter less time.
 var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// browserPatience is how long a test may use a tab.
-const browserPatience = 3 * time.Minute
+// browserPatience is how long a test may use a tab: the longest one takes a minute and a half alone, and three times as long on a busy machine.
+const browserPatience = 10 * time.Minute
 
 // Browser returns a context in which [Tab] opens tabs of a headless Chromium. Its cookies, stores and cache are of nobody else; the process is one for all
 // tests that run at a time, for to start it takes longer than most of them. It ends with the last of these. Without a Chromium the test fails;
