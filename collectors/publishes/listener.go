@@ -25,6 +25,8 @@ const (
 	feedLag = 250 * time.Millisecond
 	// maxHeld bounds the attempts that wait to be stored.
 	maxHeld = 20_000
+	// subscribePatience is how long the broker may take to know a subscription.
+	subscribePatience = 5 * time.Second
 )
 
 // listener hears publish attempts on the task subjects, through a queue group that replicas share, while nothing feeds OBS_RAW. What it
@@ -102,7 +104,7 @@ func (l *listener) round(ctx context.Context) error {
 		defer l.drop()
 		return l.silence()
 	}
-	if err := l.listen(); err != nil {
+	if err := l.listen(ctx); err != nil {
 		return err
 	}
 	if l.sure(state == unfed); state == doubtful {
@@ -181,15 +183,22 @@ func (l *listener) state(ctx context.Context, name string) (jetstream.StreamInfo
 	return *stream.CachedInfo(), nil
 }
 
-func (l *listener) listen() error {
+// listen subscribes where it does not yet, and returns when the broker knows it: what is published from then on is heard.
+func (l *listener) listen(ctx context.Context) error {
 	if l.sub != nil && l.sub.IsValid() {
 		return nil
 	}
-	sub, err := l.cfg.JetStream.Conn().QueueSubscribe(l.cfg.Contract.TaskSubjects(), collectors.DurableName(l.cfg.Durable, SourceAttempts), l.hear)
+	conn := l.cfg.JetStream.Conn()
+	sub, err := conn.QueueSubscribe(l.cfg.Contract.TaskSubjects(), collectors.DurableName(l.cfg.Durable, SourceAttempts), l.hear)
 	if err != nil {
 		return fmt.Errorf("subscribe to tasks: %w", err)
 	}
 	l.sub = sub
+	ctx, cancel := context.WithTimeout(ctx, subscribePatience)
+	defer cancel()
+	if err := conn.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("subscribe to tasks: %w", errors.Join(err, l.silence()))
+	}
 	l.note("")
 	return nil
 }
