@@ -113,9 +113,9 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	return held
 }
 
-// mayEndEarlier reports whether a lease that counts from basis may have run out before: the attempt may have begun under a shorter wait, so that its heartbeats came late, the
-// broker may have gone by another wait before it was looked at, the worker of an earlier attempt handed the message back, or the broker's own time of the delivery is not
-// known, and no heartbeat came in time whenever the delivery was.
+// mayEndEarlier reports whether a lease that counts from basis may have run out before: the consumer's wait changed since the attempt began, and its heartbeats may have come
+// late by the former one; the broker may have gone by another wait before it was looked at; the worker of an earlier attempt handed the message back; or the broker's own time
+// of the delivery is not known, and no heartbeat came in time whenever the delivery was.
 func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
 	if basis < c.Seen || latest(ev.beganAt, ev.notBefore(c)) < c.WaitsSince || ev.handedBackByAnother() {
 		return basis.Known()

@@ -207,13 +207,9 @@ func (c *simConsumer) purged() {
 // settle has the consumer done with a message.
 func (c *simConsumer) settle(seq uint64) {
 	p, held := c.pending[seq]
-	delete(c.again, seq)
-	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == seq })
-	if !held {
-		return
-	}
-	delete(c.pending, seq)
+	c.forget(seq)
 	switch {
+	case !held:
 	case len(c.pending) == 0:
 		c.floorC, c.floorS = c.cseq, c.seq
 	case p.cseq == c.floorC+1:
@@ -234,12 +230,17 @@ func (c *simConsumer) settleAll(cseq, seq uint64) {
 			continue
 		}
 		c.share(q).accepted = true
-		delete(c.pending, q)
-		delete(c.again, q)
-		c.queue = slices.DeleteFunc(c.queue, func(o uint64) bool { return o == q })
+		c.forget(q)
 		c.releases(q, c)
 	}
 	c.floorC, c.floorS = cseq, seq
+}
+
+// forget drops what the consumer has noted of a message.
+func (c *simConsumer) forget(seq uint64) {
+	delete(c.pending, seq)
+	delete(c.again, seq)
+	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == seq })
 }
 
 // answer is what a worker does with a delivery that it has, or had.

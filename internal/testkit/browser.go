@@ -14,7 +14,7 @@ import (
 // browserNames are where a Chromium may be; the first one is it without windows, which takes a quarter less time.
 var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// browserPatience is how long a test may use a tab: the longest one takes a minute and a half alone, and three times as long on a busy machine.
+// browserPatience is how long a test may use a tab: the longest one takes a minute and a half alone, and almost three beside other packages.
 const browserPatience = 10 * time.Minute
 
 // Browser returns a context in which [Tab] opens tabs of a headless Chromium. Its cookies, stores and cache are of nobody else; the process is one for all
