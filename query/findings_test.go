@@ -3,7 +3,6 @@ package query_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	"fleetglass/query"
 	"fleetglass/web/webtest"
 )
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // findings asks about a fleet of which a story tells.
 func findings(t *testing.T, tell func(*webtest.Story)) []alerts.Finding {
@@ -101,15 +102,6 @@ func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestTheOverviewNamesWhatNobodyTakes(t *testing.T) {
-	t.Parallel()
-	b := newBoth(t)
-	items := b.page("/").Find("#attention ol.attention").Text()
-	if !strings.Contains(items, ": no consumer") {
-		t.Errorf("the overview says %q", items)
 	}
 }
 

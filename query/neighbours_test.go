@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,9 @@ func TestNeighboursAreTheNearestOnBothSides(t *testing.T) {
 		for _, r := range near.Rows {
 			got = append(got, r.TaskID)
 		}
-		equal(t, "neighbours of "+at, got, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("neighbours of %s are %q, want %q", at, got, want)
+		}
 	}
 	if near, err := ask.Neighbours(t.Context(), lifecycle.TaskSummary{TaskID: "orphan"}, 4); err != nil || len(near.Rows) > 0 {
 		t.Errorf("a task without an agent has neighbours %v, error %v", near.Rows, err)

@@ -80,7 +80,7 @@ var Table = []Rule{
 
 	// Every question, answered once for all who present.
 	{Package: "query", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "duplicates", "reconcile", "restarts", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
-		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "internal/telemetry", "views", "web", "web/webtest"}}, // They hold pages, API and metrics to one answer.
+		Tests: []string{"fleet", "web/webtest"}},
 
 	{Package: "static"},
 	{Package: "docs/runbooks"},
@@ -134,6 +134,9 @@ var Table = []Rule{
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "dlqtriage", "reconcile"},
 		Others: []string{"github.com/klauspost/compress/s2", "github.com/tinylib/msgp/msgp"}},
 	{Package: "internal/screenshots", Own: []string{"fleet"}, Others: []string{"github.com/chromedp", "github.com/nats-io"}},
+	// Tests only: it holds pages, API and metrics to one answer.
+	{Package: "internal/oneanswer", Tests: []string{"access", "api", "fleet", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "query", "reconcile", "views", "web", "web/webtest"},
+		Others: []string{"github.com/gin-gonic/gin"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet", "internal/firestoretest"}, Others: []string{"cloud.google.com/go/firestore"}},
 	// Tests only: it plays the program's part around fleets that are made at random.

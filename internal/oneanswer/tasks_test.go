@@ -1,4 +1,4 @@
-package query_test
+package oneanswer
 
 import (
 	"fmt"
@@ -252,4 +252,13 @@ func TestPageAndAPIShowTheSameDuplicatesAndGaps(t *testing.T) {
 	slices.Sort(sources)
 	slices.Sort(named)
 	equal(t, "gaps", sources, named)
+}
+
+func TestTheOverviewNamesWhatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	items := b.page("/").Find("#attention ol.attention").Text()
+	if !strings.Contains(items, ": no consumer") {
+		t.Errorf("the overview says %q", items)
+	}
 }
