@@ -5,7 +5,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=docker
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/fleetglass ./cmd/server && mkdir /out/data
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags "-s -w -X main.version=${VERSION}" -o /out/fleetglass ./cmd/server && mkdir /out/data
 
 # One static binary, certificates, no shell, not root.
 FROM gcr.io/distroless/static-debian12:nonroot

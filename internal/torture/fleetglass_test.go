@@ -28,7 +28,7 @@ var built atomic.Bool
 var program = sync.OnceValues(func() (string, error) {
 	built.Store(true)
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("fleetglass-torture-%d", os.Getpid()))
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/server").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", path, "../../cmd/server").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
 	}
