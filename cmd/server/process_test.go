@@ -40,7 +40,7 @@ func (o *output) String() string {
 func program(t *testing.T, env []string, args ...string) (*exec.Cmd, *output) {
 	t.Helper()
 	cmd, out := exec.CommandContext(t.Context(), os.Args[0], args...), &output{}
-	cmd.Env = append(append(os.Environ(), "FLEETGLASS_TEST_BE_THE_PROGRAM=1"), env...)
+	cmd.Env = append(testkit.ProgramEnv("FLEETGLASS_TEST_BE_THE_PROGRAM=1"), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // patience bounds every wait for something that is sure to come.
@@ -39,7 +41,7 @@ func start(t testing.TB, dir, name, path string, env []string, args ...string) *
 		t.Fatal(err)
 	}
 	p.cmd = exec.Command(path, args...)
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = testkit.ProgramEnv(env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {

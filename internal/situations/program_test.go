@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // patience bounds every wait for something that is sure to come.
@@ -101,6 +103,7 @@ func (g *glass) startOnce(ctx context.Context, listen string) error {
 		return err
 	}
 	cmd := exec.Command(g.path, append([]string{"--listen", listen}, g.args...)...)
+	cmd.Env = testkit.ProgramEnv()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

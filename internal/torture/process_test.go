@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // process is a process of its own that dies with the test, whatever happens to the test.
@@ -37,7 +39,7 @@ func start(t *testing.T, dir, name, path string, env []string, args ...string) *
 		t.Fatal(err)
 	}
 	p.cmd = exec.Command(path, args...)
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = testkit.ProgramEnv(env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
