@@ -10,14 +10,15 @@ func (c Consumer) single() bool { return c.MaxAckPending == 1 && !c.Several }
 func (c Consumer) surelySingle() bool { return c.MaxAckPending == 1 && c.Single > 0 }
 
 // holding is [State.Single] of a consumer after one more observation, and whether it may hold several. A message that was delivered for the first time while its consumer
-// might hold one is the only one in hand. Where none was delivered again, of several deliveries that were not all answered not all can be of one message.
+// might hold one is the only one in hand. Where none was delivered again, of several deliveries that were not all answered not all can be of one message. One whose answers are
+// for all before them may have a message in hand that it delivered before the last answered one, and its later deliveries may have been of others.
 func (s State) holding(c Consumer) (single uint64, several bool) {
 	old, same := s.Consumers[consumerKey{c.Stream, c.Name}]
 	same = same && old.CreatedAt == c.CreatedAt
 	one := same && old.MaxAckPending == 1
 	switch {
 	case c.MaxAckPending != 1:
-	case c.AckPending == 0, c.openSpan() < 2:
+	case c.AckPending == 0, c.openSpan() < 2 && !(c.ForAll && same && (old.Several || !one)):
 		return 1, false // What it held before is over, and all deliveries of it.
 	case c.AckPending > 1, c.Redelivered == 0:
 		return 0, true
