@@ -82,13 +82,12 @@ func (a *answerer) askStore(ctx context.Context, q Questions) error {
 		}
 		a.facts.Deleted = &deleted
 	}
-	if q.Lost {
+	if q.Gaps {
 		gaps, err := a.cfg.Reader.Gaps(ctx, 0, math.MaxInt64, maxGaps)
 		if err != nil {
 			return fmt.Errorf("read gaps: %w", err)
 		}
-		lost := lostPublishes(gaps)
-		a.facts.Lost = &lost
+		a.facts.Gaps = &gaps
 	}
 	return nil
 }

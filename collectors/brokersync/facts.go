@@ -16,7 +16,7 @@ type Facts struct {
 	Read    map[ReadRange]Reading
 	Begin   *Begin
 	Deleted *Deletions
-	Lost    *[]lifecycle.Gap // Those in which publish lines were lost for good.
+	Gaps    *[]lifecycle.Gap // What the store knows of, the latest first, at most [maxGaps].
 }
 
 // NewFacts is no answer at all.
@@ -85,12 +85,12 @@ type Questions struct {
 	Read    []ReadRange
 	Begin   bool
 	Deleted bool
-	Lost    bool
+	Gaps    bool
 }
 
 // None reports whether everything is known.
 func (q Questions) None() bool {
-	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin && !q.Deleted && !q.Lost
+	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin && !q.Deleted && !q.Gaps
 }
 
 // answer looks a question up, and notes it where the answer is not known.

@@ -10,7 +10,7 @@ import (
 // has ended it. Attempts that the broker itself declared over are left to it.
 func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
-	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{Now: v.At, Read: v.At, Unseen: v.Capture.Acks.unseen()})
+	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{Now: v.At, Read: v.At, Unseen: v.unseenAnswers()})
 	basis := l.Basis
 	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
 		return nil
@@ -46,6 +46,9 @@ func numbered(n int, c Consumer) string {
 // expiry says that a lease ran out, unless the store knows it, or the deadline may not have passed: the heartbeats sent by the latest one must be stored. Where the store
 // knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
 func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, l lifecycle.Lease, why string) []lifecycle.Event {
+	if l.Latest > l.Deadline { // Heartbeats of which the lines were lost may have prolonged it.
+		l.Deadline, l.AtLatest = l.Latest, true
+	}
 	known, opposite := a.Expired, a.Dead
 	if kind == lifecycle.PresumedDead {
 		known, opposite = opposite, known

@@ -49,7 +49,7 @@ func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testi
 		b.expect(t, fmt.Sprintf("task-%d", i), "published (stored) [publish_unseen]")
 	}
 	b.expect(t, "task-1", "completed (acknowledged)\n1 acked")
-	b.expect(t, "task-4", "completed (acknowledged)\n1 acked exact")
+	b.expect(t, "task-4", "completed (acknowledged)\n1 acked") // Lines were lost up to its answer, so when it was delivered is not exact.
 	b.expect(t, "task-5", "published (stored)")
 	var gaps []lifecycle.Gap
 	testkit.Eventually(t, patience, func() error {

@@ -100,11 +100,6 @@ func (v view) mayHoldFrom(c Consumer) uint64 {
 	return from + 1
 }
 
-// captured reports whether lines tell of what happened at a time: the capture streams of answers and of advisories were there.
-func (v view) captured(at lifecycle.Micros) bool {
-	return !v.Capture.Acks.Missing && !v.Capture.Advisories.Missing && at > max(v.Capture.Acks.Created, v.Capture.Advisories.Created)
-}
-
 // moves say when lines tell last of something that may have moved the time of a consumer's last delivery.
 type moves struct {
 	until lifecycle.Micros // Until then the time that the broker gives may be that of one, however late it carried it out.

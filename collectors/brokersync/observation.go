@@ -87,17 +87,19 @@ func (c Consumer) quietSince() lifecycle.Micros { return max(c.DeliveredAt, c.Ac
 // view is an observation together with how far it can be trusted.
 type view struct {
 	Observation
-	Drained    lifecycle.Micros                        // All acknowledgements and advisories captured up to then are stored; zero when not known.
-	Verifiable uint64                                  // All publishes captured up to that sequence are stored; zero when not known.
-	Verified   uint64                                  // Messages up to that sequence whose lines were lost had been read from the stream before; zero when not known.
-	Blind      string                                  // A capture stream that does not exist, so that nothing follows from a missing line.
-	Gone       []lifecycle.ConsumerState               // Consumers that were there before.
-	Replaced   map[string]lifecycle.Micros             // By consumer: when it was created in the place of another of its name.
-	Before     map[consumerKey]lifecycle.ConsumerState // As they were at the poll before.
-	Busy       map[string]lifecycle.Micros             // As [State.Busy].
-	Watched    lifecycle.Micros                        // As [State.Watched].
-	MaxAgeAt   lifecycle.Micros                        // As [State.MaxAgeAt].
-	Deleted    *Deletions                              // Consumers that were deleted; nil where that was not asked.
+	Drained        lifecycle.Micros                        // All acknowledgements and advisories captured up to then are stored; zero when not known.
+	Verifiable     uint64                                  // All publishes captured up to that sequence are stored; zero when not known.
+	Verified       uint64                                  // Messages up to that sequence whose lines were lost had been read from the stream before; zero when not known.
+	LostAnswers    []lifecycle.Gap                         // Gaps in which workers' answers were lost, or nobody captured them, the earliest first.
+	LostAdvisories []lifecycle.Gap                         // The same of the broker's advisories.
+	Blind          string                                  // A capture stream that does not exist, so that nothing follows from a missing line.
+	Gone           []lifecycle.ConsumerState               // Consumers that were there before.
+	Replaced       map[string]lifecycle.Micros             // By consumer: when it was created in the place of another of its name.
+	Before         map[consumerKey]lifecycle.ConsumerState // As they were at the poll before.
+	Busy           map[string]lifecycle.Micros             // As [State.Busy].
+	Watched        lifecycle.Micros                        // As [State.Watched].
+	MaxAgeAt       lifecycle.Micros                        // As [State.MaxAgeAt].
+	Deleted        *Deletions                              // Consumers that were deleted; nil where that was not asked.
 }
 
 // consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by

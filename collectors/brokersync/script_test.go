@@ -2,6 +2,7 @@ package brokersync
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,8 @@ func (w *world) apply(line string) (poll bool, err error) {
 		return false, w.stream(parseFields(parts))
 	case "stored-up-to":
 		return false, w.storedUpTo(parts)
+	case "lost":
+		return false, w.lost(parts)
 	case "captured-since":
 		d, err := time.ParseDuration(parts[0])
 		w.begun = at(d)
@@ -247,6 +250,17 @@ func (w *world) stream(f *fields) error {
 		clear(w.consumers)
 	}
 	return f.done()
+}
+
+// lost says that lines of a capture stream were lost from one time until another.
+func (w *world) lost(parts []string) error {
+	from, err := time.ParseDuration(parts[1])
+	if err != nil {
+		return err
+	}
+	to, err := time.ParseDuration(parts[2])
+	w.gaps = slices.Insert(w.gaps, 0, lifecycle.Gap{Source: parts[0], From: at(from), To: at(to)})
+	return err
 }
 
 // storedUpTo says how far the lines of the capture streams are stored.

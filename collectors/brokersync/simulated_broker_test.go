@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fleetglass/fleet"
 )
 
 // simBroker is a stream and its consumers, in a broker that counts as nats-server does. Times count from the beginning.
@@ -24,6 +26,9 @@ type simBroker struct {
 	script    []string      // What a scenario file says of it all.
 	lines     []simLine     // Captured lines, and
 	told      int           // so many are stored.
+	blind     time.Duration // The lines that were captured from then on were lost,
+	until     time.Duration // until then,
+	lostTold  bool          // as is known.
 	stored    time.Duration // All lines up to then are.
 	restarted bool          // It started again.
 	seen      bool          // Somebody looked at it,
@@ -55,6 +60,10 @@ func newSimBroker(r *rand.Rand) *simBroker {
 	if b.kept {
 		b.interest = r.IntN(3) == 0
 		b.script = append(b.script, map[bool]string{false: "stream kept", true: "stream interest"}[b.interest])
+	}
+	if r.IntN(4) == 0 {
+		b.blind = b.upTo(10_000, 0)
+		b.until = b.blind + b.upTo(3000, 100)
 	}
 	b.consumer("a-task-worker", "a")
 	switch n := r.IntN(4); {
@@ -125,7 +134,7 @@ func (b *simBroker) publish() {
 	m := &simMessage{agent: pick(b.r, b.workers()...).agents, at: b.now}
 	b.messages[b.last] = m
 	b.script = append(b.script, fmt.Sprintf("message %d at=%s subject=genbrain.agents.%s.tasks.blog lost", b.last, short(b.now), m.agent))
-	if m.lost = b.r.IntN(10) == 0; !m.lost {
+	if m.lost = b.r.IntN(10) == 0 || b.isBlind(); !m.lost {
 		b.line("captured %d", b.last)
 	}
 	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone || b.messages[seq].agent != m.agent })
@@ -210,6 +219,15 @@ func (b *simBroker) poll() {
 		b.seen, b.seenAt = true, b.now
 	}
 	b.stored = max(b.stored, b.now-b.upTo(pick(b.r, 1, 100, 1000), 0))
+	switch known := b.stored >= b.until; {
+	case b.stored >= b.blind && !known:
+		b.stored = b.blind // What was lost is known to be once the first line after it is read.
+	case b.until > 0 && known && !b.lostTold:
+		b.lostTold = true
+		for _, capture := range []string{fleet.CaptureAck, fleet.CaptureEvt} {
+			b.script = append(b.script, "lost "+capture+" "+short(b.blind)+" "+short(b.until))
+		}
+	}
 	for ; b.told < len(b.lines) && b.lines[b.told].at <= b.stored; b.told++ {
 		b.script = append(b.script, b.lines[b.told].text)
 	}
@@ -223,8 +241,13 @@ func (b *simBroker) poll() {
 	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()), "stored-up-to "+short(b.stored), "poll "+short(b.now))
 }
 
+// isBlind reports whether lines are lost now.
+func (b *simBroker) isBlind() bool { return b.now >= b.blind && b.now < b.until }
+
 func (b *simBroker) line(format string, args ...any) {
-	b.lines = append(b.lines, simLine{b.now, fmt.Sprintf(format, args...)})
+	if !b.isBlind() {
+		b.lines = append(b.lines, simLine{b.now, fmt.Sprintf(format, args...)})
+	}
 }
 
 // upTo is some time between a least one and more, in milliseconds.

@@ -185,7 +185,7 @@ func (b *simBroker) misjudged(w *world) string {
 	workers := b.workers()
 	for seq := range b.messages {
 		f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
-		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) {
+		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) || f.Stored == nil { // Whom a message is for is not known before it is read.
 			continue
 		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
 			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, workers[i].name)

@@ -59,7 +59,7 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readMoves, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
+		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readGaps, st.readMoves, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
 		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.sayUnbound, st.drop, st.judge, st.savePosition,
 	}
 }

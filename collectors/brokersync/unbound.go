@@ -3,7 +3,6 @@ package brokersync
 import (
 	"strconv"
 
-	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -15,10 +14,10 @@ func (st *step) sayUnbound() {
 		if said[o.Task.ID] || !o.Task.UnnamedSince(0).Known() || o.Task.UnboundSince.Known() {
 			continue
 		}
-		if st.questions.Lost = st.facts.Lost == nil; st.questions.Lost {
+		if st.questions.Gaps = st.facts.Gaps == nil; st.questions.Gaps {
 			return
 		}
-		at := unboundSince(o, *st.facts.Lost)
+		at := unboundSince(o, lostPublishes(*st.facts.Gaps))
 		if !at.Known() {
 			continue
 		}
@@ -41,20 +40,4 @@ func unboundSince(o lifecycle.OpenMessage, lost []lifecycle.Gap) (first lifecycl
 		}
 	}
 	return first
-}
-
-// maxGaps bounds the gaps that are read. Beyond it publish lines may always have been lost.
-const maxGaps = 1000
-
-// lostPublishes are those of the gaps in which publish lines were lost for good.
-func lostPublishes(gaps []lifecycle.Gap) (lost []lifecycle.Gap) {
-	for _, g := range gaps {
-		if source, err := lifecycle.ParseStreamID(g.Source); err == nil && source.Name == fleet.CapturePub && !g.Repaired {
-			lost = append(lost, g)
-		}
-	}
-	if len(gaps) == maxGaps {
-		lost = append(lost, lifecycle.Gap{})
-	}
-	return lost
 }

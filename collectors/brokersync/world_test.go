@@ -37,6 +37,7 @@ type world struct {
 	drainedTo map[string]lifecycle.Micros // By capture stream, where it is not all.
 	absent    map[string]bool             // Capture streams that do not exist.
 	begun     lifecycle.Micros            // When the capture streams were created; zero for before everything.
+	gaps      []lifecycle.Gap             // In which lines were lost, the latest first.
 }
 
 func newWorld() *world {
@@ -111,6 +112,9 @@ func (w *world) answer(q Questions, f *Facts, o order) {
 	if q.Begin {
 		begin := w.begin
 		todo = append(todo, func() { f.Begin = &begin })
+	}
+	if q.Gaps {
+		todo = append(todo, func() { f.Gaps = &w.gaps })
 	}
 	if q.Deleted {
 		todo = append(todo, func() { f.Deleted = &w.deleted })

@@ -67,6 +67,23 @@ var gaps = []situation{{
 	may:   all(is("terminated"), causeIs("impossible_task"), silent("removed")),
 	never: isNotOnceStored("completed", "removed", "exhausted"),
 }, {
+	name: "the line of a heartbeat is lost, without which the lease would have run out",
+	on:   land{name: "a lost heartbeat"},
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers(wait(30*time.Second), atOnce(2))
+		c.publish(publish{})
+		m := c.pull(worker)
+		c.heartbeat(m)
+		c.works(28 * time.Second)
+		c.heartbeat(m)
+		c.deleteFrom("OBS_ACK", c.lastLine("OBS_ACK", "$JS.ACK.TASKS."+c.agent+"-task-worker.>"))
+		c.publish(publish{task: "later"})
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("processing"), attempts(0, 1, 1), of("later", is("completed"))),
+	never: all(isNot("failed", "exhausted", "completed"), neverStale("stale", "presumed_dead")),
+}, {
 	name: "a consumer takes a subject only after it went past a message of it",
 	on:   land{name: "a subject that is taken late"}, // It is looked at for long.
 	act: func(c *clients) {
