@@ -16,9 +16,10 @@ func (s State) holding(c Consumer) (single uint64, several bool) {
 	old, same := s.Consumers[consumerKey{c.Stream, c.Name}]
 	same = same && old.CreatedAt == c.CreatedAt
 	one := same && old.MaxAckPending == 1
+	held := same && (old.Several || !one) // It may have held several then.
 	switch {
 	case c.MaxAckPending != 1:
-	case c.AckPending == 0, c.openSpan() < 2 && !(c.ForAll && same && (old.Several || !one)):
+	case c.AckPending == 0, c.openSpan() < 2 && (!c.ForAll || !held):
 		return 1, false // What it held before is over, and all deliveries of it.
 	case c.AckPending > 1, c.Redelivered == 0:
 		return 0, true
@@ -27,7 +28,7 @@ func (s State) holding(c Consumer) (single uint64, several bool) {
 	case one && c.DeliveredSeq > old.DeliveredSeq:
 		return c.DeliveredSeq, false
 	}
-	return 0, c.MaxAckPending == 1 && same && (old.Several || !one)
+	return 0, c.MaxAckPending == 1 && held
 }
 
 // singleNow is [State.Single] after one more observation.
