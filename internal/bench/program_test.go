@@ -20,7 +20,7 @@ import (
 // built says that there is a program to be removed.
 var built atomic.Bool
 
-// executable builds Fleetglass, once for all rows: as it is released.
+// executable builds Fleetglass, once for all rows: as it is released, where make runs the rows and so sets the flags.
 var executable = sync.OnceValues(func() (string, error) {
 	if *flagProgram != "" {
 		return *flagProgram, nil
