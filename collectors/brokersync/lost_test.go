@@ -339,8 +339,9 @@ func (b *bench) expectPhoenix(t *testing.T, first string) {
 	t.Helper()
 	b.expect(t, "second", "delivered (delivered)\n1 open exact silent")
 	b.expect(t, "first", first)
-	if gaps := b.gaps(t); len(gaps) != 0 {
-		t.Errorf("gaps: %+v", gaps)
+	lost := slices.DeleteFunc(b.gaps(t), func(g lifecycle.Gap) bool { return g.Source == lifecycle.Absent("TASKS") }) // A look may come between the two lives.
+	if len(lost) != 0 {
+		t.Errorf("gaps: %+v", lost)
 	}
 }
 
