@@ -152,6 +152,7 @@ type ConsumerState struct {
 	Seen          Micros      // The first look at it; zero where it was made after a look at the broker.
 	Several       bool        // It may hold one message, was seen to hold several before, and may hold them still.
 	Lowered       Lowered     // It allows fewer attempts than it was seen to allow before.
+	Refiltered    Refiltered  // It takes other subjects than it was seen to take before.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
 }
 
@@ -159,6 +160,19 @@ type ConsumerState struct {
 type Lowered struct {
 	From int    // The most that were allowed before; zero or less for no limit.
 	At   Micros // The last look that saw fewer than the one before.
+}
+
+// Refiltered is that a consumer, or an earlier one of its name, took other subjects before: no advisory tells of that. The zero value says that none was seen to.
+type Refiltered struct {
+	At      Micros   // The first look that saw it without the last of them.
+	Filters []string // All that it had before.
+	Seq     uint64   // The message that it had delivered last when it was seen with the last of them; zero where it was created since.
+	Strays  bool     // Its workers may still have messages of these subjects.
+}
+
+// Took reports whether a message can have been taken by filters that are in use no more.
+func (r Refiltered) Took(s *StoredFacts) bool {
+	return r.At >= s.At && MatchesAny(r.Filters, s.Subject)
 }
 
 // Made is when the broker created the consumer.

@@ -82,6 +82,13 @@ func (a *answerer) askStore(ctx context.Context, q Questions) error {
 		}
 		a.facts.Deleted = &deleted
 	}
+	if q.Updated {
+		updated, err := a.updates(ctx)
+		if err != nil {
+			return err
+		}
+		a.facts.Updated = &updated
+	}
 	if q.Gaps {
 		gaps, err := a.cfg.Reader.Gaps(ctx, 0, math.MaxInt64, maxGaps)
 		if err != nil {

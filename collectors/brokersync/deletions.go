@@ -15,12 +15,15 @@ import (
 	"fleetglass/lifecycle"
 )
 
+// maxMicros is later than every time.
+const maxMicros = lifecycle.Micros(math.MaxInt64)
+
 // maxDeletions bounds the advisories that are read. Beyond it nothing follows from them.
 const maxDeletions = 1000
 
 // deletions reads the captured advisories about deleted consumers that may have given messages to workers.
 func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
-	d := Deletions{From: math.MaxInt64, Last: map[string]lifecycle.Micros{}}
+	d := Deletions{From: maxMicros, Last: map[string]lifecycle.Micros{}}
 	prefix := "$JS.EVENT.ADVISORY.CONSUMER.DELETED." + a.seen.Stream.Name + "."
 	events, err := a.cfg.Capture.Stream(ctx, fleet.CaptureEvt)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -35,13 +38,11 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 		if err != nil {
 			return d, fmt.Errorf("ask %s for deleted consumers: %w", fleet.CaptureEvt, err)
 		}
-		if d.From = lifecycle.MicrosOf(info.Created); info.State.FirstSeq > 1 { // Earlier lines were discarded.
-			d.From = lifecycle.MicrosOf(info.State.FirstTime)
-		}
+		d.From = heldSince(info)
 		subjects = slices.AppendSeq(subjects, maps.Keys(info.State.Subjects))
 	}
 	if len(subjects) > maxDeletions {
-		d.From = math.MaxInt64
+		d.From = maxMicros
 		return d, nil
 	}
 	for _, subject := range subjects {
@@ -71,12 +72,12 @@ func (v view) sole(c *Consumer, m lifecycle.MessageFacts) bool {
 	case v.alone(c, m.Stored):
 		return true
 	}
-	return v.Deleted != nil && m.Stored.At >= v.Deleted.From && !v.seenToGo(c, m.Stored) && !v.saidToGo(m.Stored)
+	return v.Deleted != nil && m.Stored.At >= v.Deleted.From && !v.advisoriesLost(m.Stored.At) && !v.tookBefore(c, m.Stored) && !v.seenToGo(c, m.Stored) && !v.saidToGo(m.Stored)
 }
 
 // alone reports whether a consumer lived all along in a work queue, which lets no other take its subjects.
 func (v view) alone(c *Consumer, s *lifecycle.StoredFacts) bool {
-	return c != nil && c.CreatedAt <= s.At && !v.Kept
+	return c != nil && max(c.CreatedAt, c.Refiltered.At) <= s.At && !v.Kept && !v.tookBefore(c, s)
 }
 
 // seenToGo reports whether looks at the broker show that a consumer which may have delivered the message is gone.
@@ -109,16 +110,16 @@ func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
 	return agent == "" || s.Agent == "" || agent == s.Agent
 }
 
-// filtersOf are the subjects that a consumer of that name was seen to take.
+// filtersOf are the subjects that a consumer of that name was ever seen to take.
 func (v view) filtersOf(name string) (filters []string, known bool) {
 	for _, c := range v.Consumers {
 		if c.Name == name {
-			return c.Filters, true
+			return append(slices.Clone(c.Filters), c.Refiltered.Filters...), true
 		}
 	}
 	for _, c := range v.Gone {
 		if c.Name == name {
-			return c.Filters, true
+			return append(slices.Clone(c.Filters), c.Refiltered.Filters...), true
 		}
 	}
 	return nil, false

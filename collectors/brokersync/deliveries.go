@@ -17,7 +17,7 @@ type inFlight struct {
 // deliveries attributes the consumer sequences that no line accounts for to the messages in hand, as far as only one can own them.
 // Consumer sequences grow by one per delivery, so each of them is an attempt of some message.
 func deliveries(v view, c Consumer, f inFlight) []lifecycle.Event {
-	if len(f.messages) == 0 || c.DeliveredCSeq <= c.FloorCSeq || !linesDrained(v, c) {
+	if len(f.messages) == 0 || c.DeliveredCSeq <= c.FloorCSeq || c.Refiltered.Strays || !linesDrained(v, c) {
 		return nil
 	}
 	if c.single() {
@@ -127,7 +127,7 @@ func knownExactly(m lifecycle.MessageFacts, cseq uint64) bool {
 // answeredDelivery gives the exact time of the consumer's last delivery to a message that has been answered already, where a line of
 // that very delivery names the message.
 func answeredDelivery(v view, c Consumer, m lifecycle.MessageFacts, others map[string]lifecycle.Micros) []lifecycle.Event {
-	if !c.DeliveredAt.Known() || !linesDrained(v, c) || evidenceOf(m, c)[c.DeliveredCSeq] == 0 || m.Key.Seq != c.DeliveredSeq {
+	if !c.DeliveredAt.Known() || c.Refiltered.Strays || !linesDrained(v, c) || evidenceOf(m, c)[c.DeliveredCSeq] == 0 || m.Key.Seq != c.DeliveredSeq {
 		return nil
 	}
 	if moved := v.movesOf(c, m, others); isDelivery(c, m, moved) {

@@ -112,7 +112,7 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 		if m.Key == hand.Key {
 			continue
 		}
-		least -= min(least, mostOpen(c, m))
+		least -= min(least, mostOpen(v, c, m))
 		most -= min(most, evidenceOf(m, c).open(c))
 		if forgotten := m.Removal == lifecycle.RemovedByBroker || answered(m) && !exhausted(m, c); !forgotten {
 			again-- // The broker counts it for as long as it is in the stream.
@@ -132,7 +132,7 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 
 // mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor removed after
 // a delivery that is known, and no advisory says how many attempts it used up.
-func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
+func mostOpen(v view, c Consumer, m lifecycle.MessageFacts) uint64 {
 	lines, n := evidenceOf(m, c), m.CurrentAttempt()
 	usedUp := m.ExhaustedSaid >= max(m.MaxDeliveriesAt, c.Began()) && m.ExhaustedSaid > m.ExhaustedDenied
 	if usedUp {
@@ -150,7 +150,7 @@ func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 	switch {
 	case passed && c.surelySingle() && m.Key.Seq >= c.Single: // Nothing else was in hand when the floor passed it.
 		return lines.open(c)
-	case n == 0 && (m.Undelivered || passed):
+	case n == 0 && (m.Undelivered || passed && !v.answersLost(m)):
 		return lines.open(c)
 	case n > 0 && len(lines) == 0 && firstSign(m) < c.CreatedAt && answered(m):
 		return lines.open(c)

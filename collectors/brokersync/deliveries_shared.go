@@ -11,7 +11,7 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	if !f.complete || !f.knows(c.DeliveredSeq) || len(f.messages) != c.AckPending || !v.quiet(c) || v.Drained < v.ConsumersAt {
 		return nil
 	}
-	a, ok := account(c, f)
+	a, ok := account(v, c, f)
 	if len(f.messages) == 1 && !ok {
 		least, most := f.left(v, c, f.messages[0])
 		ok = least == most
@@ -66,11 +66,11 @@ type accounts struct {
 
 // account is not ok when another message owns deliveries of which the sequences are not known, or may: one that was answered late may have been
 // delivered again before.
-func account(c Consumer, f inFlight) (a accounts, ok bool) {
+func account(v view, c Consumer, f inFlight) (a accounts, ok bool) {
 	a.all, ok = evidence{}, true
 	for _, m := range f.others {
 		known := evidenceOf(m, c)
-		ok = ok && mostOpen(c, m) <= known.open(c)
+		ok = ok && mostOpen(v, c, m) <= known.open(c)
 		if m.MaxDeliveriesAt.Known() {
 			a.dead++
 		}

@@ -40,6 +40,9 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	if j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax) {
 		return lifecycle.Event{}, false // The state may be older than the advisory.
 	}
+	if c.tookOver(m) {
+		c = nil
+	}
 	if c == nil && m.CurrentAttempt() == 0 {
 		return lifecycle.Event{}, false // Its consumer cannot be asked, and nothing tells of a delivery. One that is made anew delivers the message in either case.
 	}
@@ -62,6 +65,8 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 		return true, true
 	case c.AckPending == 0:
 		return false, true
+	case c.Refiltered.Strays:
+		return false, false
 	case c.surelySingle():
 		return m.Key.Seq == c.DeliveredSeq, true
 	}

@@ -16,6 +16,7 @@ type Facts struct {
 	Read    map[ReadRange]Reading
 	Begin   *Begin
 	Deleted *Deletions
+	Updated *Updates
 	Gaps    *[]lifecycle.Gap // What the store knows of, the latest first, at most [maxGaps].
 }
 
@@ -76,6 +77,12 @@ type Deletions struct {
 	Last map[string]lifecycle.Micros // By consumer: when the last of its name was deleted.
 }
 
+// Updates say when the configuration of the stream was changed, as captured advisories say.
+type Updates struct {
+	From lifecycle.Micros // Every change since then was captured.
+	Last lifecycle.Micros // When the last one was; zero for none.
+}
+
 // Questions are what must be known before anything can be concluded.
 type Questions struct {
 	Open    []OpenRange
@@ -85,12 +92,13 @@ type Questions struct {
 	Read    []ReadRange
 	Begin   bool
 	Deleted bool
+	Updated bool
 	Gaps    bool
 }
 
 // None reports whether everything is known.
 func (q Questions) None() bool {
-	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin && !q.Deleted && !q.Gaps
+	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin && !q.Deleted && !q.Updated && !q.Gaps
 }
 
 // answer looks a question up, and notes it where the answer is not known.

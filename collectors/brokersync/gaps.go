@@ -32,6 +32,13 @@ func (v view) unseenAnswers() []lifecycle.Gap {
 	return append(v.Capture.Acks.unseen(), v.LostAnswers...)
 }
 
+// answersLost reports whether answers to a message may not have been captured.
+func (v view) answersLost(m lifecycle.MessageFacts) bool {
+	return slices.ContainsFunc(v.unseenAnswers(), func(g lifecycle.Gap) bool {
+		return g.Concerns(v.Stream.Name) && (m.Stored == nil || !g.To.Known() || g.To >= m.Stored.At)
+	})
+}
+
 // captured reports whether lines tell of what happened at a time: the capture streams of answers and of advisories were there, and no line of the time just before was lost.
 func (v view) captured(at lifecycle.Micros) bool {
 	lost := func(g lifecycle.Gap) bool {

@@ -88,7 +88,7 @@ func (st *step) readOthers() {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(rows), func(m lifecycle.MessageFacts) bool {
-			return !st.view.takes(c, m) || st.known.isOpen(m.Key.Seq)
+			return !st.view.takes(c, m) && !c.took(m) || st.known.isOpen(m.Key.Seq)
 		})
 		for i := range others {
 			others[i] = others[i].Of(c.Name)

@@ -62,7 +62,7 @@ func (j *judgement) sort() {
 	for _, o := range j.known.open {
 		m := o.Message
 		c := j.view.consumerOf(m)
-		if c == nil || !deliveredBy(*c, m.Key.Seq) {
+		if c == nil || !deliveredBy(*c, m.Key.Seq) || c.skipped(m) {
 			continue
 		}
 		f := j.of(*c)
@@ -75,6 +75,12 @@ func (j *judgement) sort() {
 		}
 	}
 	for _, c := range j.view.Consumers {
+		for _, o := range j.known.open {
+			if m := o.Message; c.took(m) && !j.view.takes(c, m) {
+				f := j.of(c)
+				f.others = append(f.others, m)
+			}
+		}
 		j.addBeside(c)
 	}
 }
@@ -147,7 +153,7 @@ func (j *judgement) withDeliveries(o lifecycle.OpenMessage) lifecycle.OpenMessag
 // held reports whether the broker and the store agree on what the consumer has in flight, m among it.
 func (j *judgement) held(m lifecycle.MessageFacts, c Consumer) bool {
 	f := j.inFlight[c.Name]
-	if f == nil || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
+	if f == nil || c.Refiltered.Strays || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
 		return false
 	}
 	if c.single() {
@@ -212,7 +218,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool) {
 	missed, ok := j.missed[o.Message.Key.Seq]
 	if c != nil {
-		missed.Over = j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
+		missed.Over = j.known.passed[c.Name].overflowed(missed, o.Message)
 		missed.Full = missed.Full || missed.Over.Known()
 	}
 	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) {
@@ -227,7 +233,11 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
-		e := j.exhaustionEvent(lifecycle.MaxDeliveries, c, o.Message)
+		of := c
+		if c.tookOver(o.Message) {
+			of = nil
+		}
+		e := j.exhaustionEvent(lifecycle.MaxDeliveries, of, o.Message)
 		j.say(e)
 		o.Message = o.Message.Clone()
 		o.Message.Join(e)

@@ -99,7 +99,7 @@ func (v view) notTaken(m lifecycle.MessageFacts) (out []lifecycle.Event) {
 		return nil
 	}
 	takes := func(name string) bool {
-		return slices.ContainsFunc(v.Consumers, func(c Consumer) bool { return c.Name == name && v.takes(c, m) })
+		return slices.ContainsFunc(v.Consumers, func(c Consumer) bool { return c.Name == name && (v.takes(c, m) || c.Refiltered.Strays) })
 	}
 	for _, name := range m.NotOwed(takes, v.ConsumersAt) {
 		out = append(out, newEvent(lifecycle.NotTaken, m, &Consumer{ConsumerState: lifecycle.ConsumerState{Name: name}}, v.ConsumersAt))

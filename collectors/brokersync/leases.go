@@ -12,7 +12,7 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
 	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{Now: v.At, Read: v.At, Unseen: v.unseenAnswers()})
 	basis := l.Basis
-	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
+	if c.tookOver(m) || !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
 		return nil
 	}
 	a := attemptOf(m.CurrentLife(), l.Attempt)

@@ -39,7 +39,8 @@ func (st *step) missFirst(m lifecycle.MessageFacts, older, subjects map[string]b
 	if _, known := st.next.Missing[m.Key.Seq]; known {
 		return
 	}
-	missed := Missed{Since: st.view.At, Last: st.view.LastSeq, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq}
+	missed := Missed{Since: st.view.At, Last: st.view.LastSeq, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq, Limits: st.view.Limits}
+	missed.After, missed.Former = st.lastThere(m)
 	if limit := st.view.Limits.MaxPerSubject; limit > 0 && m.Stored != nil && !older[m.Stored.Subject] {
 		if subject := m.Stored.Subject; subjects[subject] || len(subjects) < st.rules.subjects() {
 			subjects[subject] = true
@@ -58,12 +59,15 @@ const passedRead = 10_000
 
 // readPassed reads the messages around those that are due to be called gone: what their consumer delivered, and what was stored after them.
 func (st *step) readPassed() {
-	around := map[string]span{}
+	read := map[string]span{}
 	st.known.forgot = map[string]bool{}
 	for _, m := range st.known.missing {
 		c := st.view.consumerOf(m)
 		if st.view.Drained < st.next.Missing[m.Key.Seq].Since.Add(st.rules.Waits.Vanish) {
 			continue
+		}
+		if !st.next.Missing[m.Key.Seq].unchanged() {
+			st.askUpdates()
 		}
 		st.askDeletions(c, m)
 		st.askAboutClaim(m)
@@ -73,23 +77,24 @@ func (st *step) readPassed() {
 		if m.Key.Seq > c.DeliveredSeq {
 			st.readBeyond(*c)
 		}
-		if m.Key.Seq > c.DeliveredSeq && st.view.Limits.MaxPerSubject <= 0 {
+		limit := st.next.Missing[m.Key.Seq].Limits.MaxPerSubject
+		if m.Key.Seq > c.DeliveredSeq && limit <= 0 {
 			continue
 		}
-		s, begun := around[c.Name]
+		s, begun := read[c.Name]
 		if !begun {
-			s.from = m.Key.Seq
+			s.from = m.Key.Seq - min(m.Key.Seq-1, lookback)
 		}
-		around[c.Name] = span{s.from, m.Key.Seq}
+		s.to = max(s.to, m.Key.Seq+lookback+uint64(min(max(limit, 0), passedRead/4)))
+		read[c.Name] = s
 	}
 	st.known.passed = map[string]passed{}
 	for _, c := range st.view.Consumers {
-		s, some := around[c.Name]
+		s, some := read[c.Name]
 		if !some {
 			continue
 		}
-		beyond := lookback + uint64(min(max(st.view.Limits.MaxPerSubject, 0), passedRead/4))
-		rows, ok := st.rowsIn(s.from-min(s.from-1, lookback), min(s.to+beyond, st.view.LastSeq), passedRead)
+		rows, ok := st.rowsIn(s.from, min(s.to, st.view.LastSeq), passedRead)
 		if ok && len(rows) < passedRead {
 			st.known.passed[c.Name] = passedBy(st.view, c, rows)
 		}
@@ -187,14 +192,16 @@ func (p passed) over(c Consumer, seq uint64) bool {
 	return true
 }
 
-// overflowed is when so many messages of its subject had been stored after a message that its limit must have removed it; zero where it need not have.
-func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) lifecycle.Micros {
+// overflowed is when so many messages of its subject had been stored after a message that its limit must have removed it, before it was missed; zero where it need not
+// have.
+func (p passed) overflowed(missed Missed, m lifecycle.MessageFacts) lifecycle.Micros {
+	limit := missed.Limits.MaxPerSubject
 	if limit <= 0 || m.Stored == nil {
 		return 0
 	}
 	all := p.stored[m.Stored.Subject]
 	at, _ := slices.BinarySearchFunc(all, m.Key.Seq+1, func(s stored, seq uint64) int { return cmp.Compare(s.seq, seq) })
-	if last := int64(at) + limit - 1; last < int64(len(all)) {
+	if last := int64(at) + limit - 1; last < int64(len(all)) && all[last].at <= missed.Since {
 		return all[last].at
 	}
 	return 0
@@ -233,8 +240,7 @@ func (k known) undecided(v view, c *Consumer, m lifecycle.MessageFacts, missed M
 	if v.Drained >= missed.Since.Add(proofWait) || m.CurrentAttempt() > 0 || !v.sole(c, m) {
 		return false
 	}
-	limit := v.Limits.MaxPerSubject
-	overflow := limit > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(limit, m).Known()
+	overflow := missed.Limits.MaxPerSubject > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(missed, m).Known()
 	return (overflow && v.Verifiable < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
 }
 

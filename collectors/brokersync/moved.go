@@ -39,7 +39,7 @@ func (st *step) readMoves() {
 		}
 		moved := lifecycle.Micros(0)
 		for _, m := range rows {
-			if m.Key.Seq != c.DeliveredSeq && st.view.takes(c, m) {
+			if m.Key.Seq != c.DeliveredSeq && (st.view.takes(c, m) || c.took(m)) {
 				moved = max(moved, lastNonDelivery(m.Of(c.Name)))
 			}
 		}

@@ -98,8 +98,8 @@ type view struct {
 	Before         map[consumerKey]lifecycle.ConsumerState // As they were at the poll before.
 	Busy           map[string]lifecycle.Micros             // As [State.Busy].
 	Watched        lifecycle.Micros                        // As [State.Watched].
-	MaxAgeAt       lifecycle.Micros                        // As [State.MaxAgeAt].
 	Deleted        *Deletions                              // Consumers that were deleted; nil where that was not asked.
+	Updated        *Updates                                // When the configuration of the stream was changed; nil where that was not asked.
 }
 
 // consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by

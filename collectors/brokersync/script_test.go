@@ -114,6 +114,10 @@ func (w *world) apply(line string) (poll bool, err error) {
 		d, err := time.ParseDuration(parts[1])
 		w.deleted.Last[parts[0]] = at(d)
 		return false, err
+	case "updated":
+		d, err := time.ParseDuration(parts[0])
+		w.updated.Last = at(d)
+		return false, err
 	case "stream":
 		return false, w.stream(parseFields(parts))
 	case "stored-up-to":

@@ -15,8 +15,9 @@ type State struct {
 	At         lifecycle.Micros                        // When the stream was observed last.
 	Server     string                                  // As it was observed last.
 	Watched    lifecycle.Micros                        // Since when it is observed without a long break.
-	MaxAge     time.Duration                           // Its max_age at the last observation.
-	MaxAgeAt   lifecycle.Micros                        // When another one was observed before it; zero where none was.
+	Limits     Limits                                  // As they were observed last,
+	LimitsAt   lifecycle.Micros                        // and at every look since.
+	Present    Presence                                // At the last observation.
 	Consumers  map[consumerKey]lifecycle.ConsumerState // As they were stored last.
 	Capture    CaptureProgress
 	Sweep      Sweep
@@ -42,10 +43,13 @@ type State struct {
 
 // Missed is what an observation showed that missed an open message first.
 type Missed struct {
-	Since lifecycle.Micros // Its time.
-	Last  uint64           // The last sequence of the stream at that time.
-	Full  bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
-	Over  lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
+	Since  lifecycle.Micros // Its time.
+	Last   uint64           // The last sequence of the stream at that time.
+	Full   bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
+	Over   lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
+	After  lifecycle.Micros // It was there at that time, or stored then.
+	Limits Limits           // Of the stream as it was missed,
+	Former *Limits          // and before, at every look since it was there; nil where they are not known.
 }
 
 // NewState is the state of a stream of which only the consumers that the store knows are remembered.
@@ -77,15 +81,16 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 // longBreak is how long nobody may have observed a stream whose messages are known to have left it when they reached their age.
 const longBreak = 30 * time.Second
 
-// watch notes an observation of the stream, by which server, and which max_age it has.
+// watch notes an observation of the stream: by which server, which limits it has, and what is in it.
 func (s *State) watch(o Observation) {
-	s.Server = o.Server
-	if !s.At.Known() || o.At.Sub(s.At) > longBreak {
-		s.Watched, s.MaxAge = o.At, o.Limits.MaxAge
+	again := !s.At.Known() || o.At.Sub(s.At) > longBreak
+	if again {
+		s.Watched = o.At
 	}
-	if s.MaxAge != o.Limits.MaxAge {
-		s.MaxAge, s.MaxAgeAt = o.Limits.MaxAge, o.At
+	if again || !s.Limits.same(o.Limits) {
+		s.LimitsAt = o.At
 	}
+	s.Server, s.Limits, s.Present = o.Server, o.Limits, o.Present
 }
 
 // busyNow is [State.Busy] after one more observation.
@@ -121,7 +126,7 @@ func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	return steady
 }
 
-// withChanges are the consumers of an observation, with what was seen to change of their waits, of the attempts that they allow and of how many messages they may hold.
+// withChanges are the consumers of an observation, with what was seen to change of their filters, of their waits, of the attempts that they allow and of how many messages they may hold.
 func (s State) withChanges(o Observation) []Consumer {
 	consumers := slices.Clone(o.Consumers)
 	for i := range consumers {
@@ -131,6 +136,7 @@ func (s State) withChanges(o Observation) []Consumer {
 		if !known && (!s.At.Known() || c.CreatedAt <= s.At) { // It may have been otherwise before.
 			c.Seen = o.ConsumersAt
 		}
+		c.Refiltered = refilteredNow(old, *c, o.ConsumersAt)
 		if !known || old.CreatedAt != c.CreatedAt {
 			continue
 		}

@@ -86,7 +86,7 @@ func (st *step) observe(o Observation) {
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable, st.view.Verified = n.Comparison.Verifiable, st.was.Comparison.Verified
-	st.view.Watched, st.view.MaxAgeAt = n.Watched, n.MaxAgeAt
+	st.view.Watched = n.Watched
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	n.Single = st.was.singleNow(o)
 	n.Alone, n.Met = st.was.aloneNow(o)

@@ -30,9 +30,13 @@ const (
 func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undelivered bool) lifecycle.Event {
 	m := o.Message
 	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, missed.Since.Truncate(time.Second)
-	aged, expired := endOf(m, v.Limits.MaxAge), endOf(m, ttlOf(m))
+	aged, expired := endOf(m, missed.Limits.MaxAge), endOf(m, ttlOf(m))
+	under, others := v.relimited(m, missed)
 	if aged.Known() {
-		aged = max(aged, v.MaxAgeAt)
+		aged = max(aged, under)
+	}
+	if missed.Over.Known() {
+		missed.Over = max(missed.Over, under)
 	}
 	tooOld, outlived := aged.Known() && aged <= missed.Since, expired.Known() && expired <= missed.Since
 	end := aged
@@ -40,7 +44,10 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		end = expired
 	}
 	ended := tooOld || outlived
+	either := ended && missed.Full && (c == nil || missed.Over == end) // Its age, or a limit before or just then.
 	switch {
+	case undelivered && (others || either || v.Interest && !v.keptForWorkers(m) && !v.lostInterest(m, missed.Since)):
+		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered && missed.Over.Known() && (!ended || missed.Over < end):
 		reason, by, at = GoneByLimits, lifecycle.RemovedByLimit, missed.Over
 	case undelivered && ended && end < v.Watched:
@@ -59,7 +66,7 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		reason = GoneByAge + GoneOrAnswered
 	case outlived:
 		reason = GoneByTTL + GoneOrAnswered
-	case undelivered && (v.Limits.MaxPerSubject > 0 || v.Limits.Others || v.Limits.Rollup): // A limit may have made room that is taken by now, or a publish.
+	case undelivered && (missed.Limits.MaxPerSubject > 0 || missed.Limits.Others || missed.Limits.Rollup): // A limit may have made room that is taken by now, or a publish.
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:
 		reason, by = GoneUndelivered, lifecycle.RemovedByOperator

@@ -33,6 +33,7 @@ type world struct {
 	known     map[consumerKey]lifecycle.ConsumerState
 	begin     Begin
 	deleted   Deletions
+	updated   Updates
 	events    map[lifecycle.EventID]bool
 	drainedTo map[string]lifecycle.Micros // By capture stream, where it is not all.
 	absent    map[string]bool             // Capture streams that do not exist.
@@ -46,7 +47,7 @@ func newWorld() *world {
 		seen:      Observation{Stream: tasks, Created: at(-time.Hour), FirstSeq: 1},
 		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{}, subjects: map[uint64]string{},
 		facts: map[lifecycle.MessageKey]lifecycle.MessageFacts{}, known: map[consumerKey]lifecycle.ConsumerState{},
-		begin: Begin{Stored: true}, deleted: Deletions{From: at(-time.Hour), Last: map[string]lifecycle.Micros{}}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
+		begin: Begin{Stored: true}, deleted: Deletions{From: at(-time.Hour), Last: map[string]lifecycle.Micros{}}, updated: Updates{From: at(-time.Hour)}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
 	}
 }
 
@@ -115,6 +116,9 @@ func (w *world) answer(q Questions, f *Facts, o order) {
 	}
 	if q.Gaps {
 		todo = append(todo, func() { f.Gaps = &w.gaps })
+	}
+	if q.Updated {
+		todo = append(todo, func() { f.Updated = &w.updated })
 	}
 	if q.Deleted {
 		todo = append(todo, func() { f.Deleted = &w.deleted })

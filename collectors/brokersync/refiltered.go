@@ -1,0 +1,51 @@
+package brokersync
+
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// refilteredNow is [lifecycle.Refiltered] of a consumer that is seen once more. What it has in hand as its filters change it keeps, and delivers again.
+func refilteredNow(old lifecycle.ConsumerState, c Consumer, at lifecycle.Micros) lifecycle.Refiltered {
+	r, same := old.Refiltered, old.CreatedAt == c.CreatedAt
+	if len(old.Filters) > 0 && !slices.Equal(old.Filters, c.Filters) {
+		filters := append(slices.Clone(r.Filters), old.Filters...)
+		slices.Sort(filters)
+		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Seq: old.DeliveredSeq, Strays: true}
+	}
+	if !same {
+		r.Seq = 0
+	}
+	r.Strays = r.Strays && same && c.AckPending > 0
+	return r
+}
+
+// skipped reports whether a consumer was past a message before it took its subject: then it never delivers it.
+func (c Consumer) skipped(m lifecycle.MessageFacts) bool {
+	r := c.Refiltered
+	return m.Stored != nil && m.Key.Seq <= r.Seq && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
+}
+
+// took reports whether a consumer can have taken a message by filters that it has no more.
+func (c Consumer) took(m lifecycle.MessageFacts) bool {
+	return m.Stored != nil && c.Refiltered.Took(m.Stored)
+}
+
+// tookOver reports whether lines of a message that the consumer takes name another one: that is deleted, or takes other subjects now.
+func (c *Consumer) tookOver(m lifecycle.MessageFacts) bool {
+	return c != nil && m.Consumer != "" && m.Consumer != c.Name
+}
+
+// tookBefore reports whether another consumer than the given one can have taken a message by filters that it has no more.
+func (v view) tookBefore(c *Consumer, s *lifecycle.StoredFacts) bool {
+	other := func(o lifecycle.ConsumerState) bool { return (c == nil || o.Name != c.Name) && o.Refiltered.Took(s) }
+	return slices.ContainsFunc(v.Consumers, func(o Consumer) bool { return other(o.ConsumerState) }) || slices.ContainsFunc(v.Gone, other)
+}
+
+// keptForWorkers reports whether a workers' consumer has taken a message ever since it was stored, so that a stream with Interest retention keeps it until that one answers.
+func (v view) keptForWorkers(m lifecycle.MessageFacts) bool {
+	return m.Stored == nil || slices.ContainsFunc(v.Consumers, func(c Consumer) bool {
+		return !c.Watches && c.Made() <= m.Stored.At && c.Refiltered.At < m.Stored.At && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
+	})
+}
