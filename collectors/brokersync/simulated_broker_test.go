@@ -32,7 +32,9 @@ type simBroker struct {
 	stored    time.Duration // All lines up to then are.
 	restarted bool          // It started again.
 	seen      bool          // Somebody looked at it,
-	seenAt    time.Duration // first then.
+	seenAt    time.Duration // first then,
+	looked    bool          // and since its limits were changed last.
+	looks     []time.Duration
 }
 
 // simMessage is what really became of a message in its stream.
@@ -56,7 +58,7 @@ func newSimBroker(r *rand.Rand) *simBroker {
 	b := &simBroker{
 		r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0,
 	}
-	b.script = append(b.script, fmt.Sprintf("stream max_per_subject=%d max_age=%s", b.most, short(b.age)))
+	b.script = append(b.script, b.limits())
 	if b.kept {
 		b.interest = r.IntN(3) == 0
 		b.script = append(b.script, map[bool]string{false: "stream kept", true: "stream interest"}[b.interest])
@@ -105,10 +107,14 @@ func (b *simBroker) acts() {
 		b.purge()
 	case n < 180:
 		c.change()
-	case n < 183:
+	case n < 183 && !c.gone:
 		c.recreate()
-	case n < 185:
+	case n < 187 && c.gone:
+		c.returns()
+	case n < 189:
 		b.restart()
+	case n < 191:
+		b.changeLimits()
 	}
 }
 
@@ -131,17 +137,49 @@ func (b *simBroker) passes(d time.Duration) {
 // publish stores a message for the agent of some workers' consumer. Its line may be lost.
 func (b *simBroker) publish() {
 	b.last++
-	m := &simMessage{agent: pick(b.r, b.workers()...).agents, at: b.now}
+	agents := pick(b.r, b.workers()...).agents
+	m := &simMessage{agent: pick(b.r, strings.Split(agents, "")...), at: b.now}
 	b.messages[b.last] = m
 	b.script = append(b.script, fmt.Sprintf("message %d at=%s subject=genbrain.agents.%s.tasks.blog lost", b.last, short(b.now), m.agent))
+	if b.interest && !slices.ContainsFunc(b.consumers, func(c *simConsumer) bool { return c.needs(b.last) }) {
+		m.lost = true
+		b.goes(b.last) // It is not kept, and nothing tells of it.
+		return
+	}
 	if m.lost = b.r.IntN(10) == 0 || b.isBlind(); !m.lost {
 		b.line("captured %d", b.last)
 	}
-	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone || b.messages[seq].agent != m.agent })
-	if b.most > 0 && len(left) > b.most {
-		b.messages[left[0]].limited = true
+	b.keepsMost(m.agent)
+}
+
+// keepsMost drops the oldest messages of an agent that are more than the stream keeps of a subject.
+func (b *simBroker) keepsMost(agent string) {
+	left := slices.DeleteFunc(slices.Sorted(maps.Keys(b.messages)), func(seq uint64) bool { return b.messages[seq].gone || b.messages[seq].agent != agent })
+	for ; b.most > 0 && len(left) > b.most; left = left[1:] {
+		m := b.messages[left[0]]
+		m.limited, m.aged = true, b.age > 0 && b.now-m.at >= b.age
 		b.remove(left[0])
 	}
+}
+
+// changeLimits changes what the stream keeps. Nobody can know of two changes between two looks.
+func (b *simBroker) changeLimits() {
+	if b.seen && !b.looked {
+		return
+	}
+	b.looked = false
+	b.most, b.age = pick(b.r, 0, 0, 1, 2), pick(b.r, 0, 0, 3*time.Second, 8*time.Second)
+	b.script = append(b.script, b.limits())
+	if !b.isBlind() {
+		b.script = append(b.script, "updated "+short(b.now))
+	}
+	for _, agent := range []string{"a", "b"} {
+		b.keepsMost(agent)
+	}
+}
+
+func (b *simBroker) limits() string {
+	return fmt.Sprintf("stream max_per_subject=%d max_age=%s", b.most, short(b.age))
 }
 
 // workers are the workers' consumers.
@@ -234,9 +272,11 @@ func (b *simBroker) poll() {
 	if b.r.IntN(12) == 0 {
 		b.script = append(b.script, "starts-again")
 	}
+	b.looked, b.looks = true, append(b.looks, b.now)
 	for _, c := range b.consumers {
-		c.looked = true
-		b.script = append(b.script, c.state())
+		if c.looked = true; !c.gone {
+			b.script = append(b.script, c.state())
+		}
 	}
 	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()), "stored-up-to "+short(b.stored), "poll "+short(b.now))
 }

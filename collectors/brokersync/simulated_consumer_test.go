@@ -20,6 +20,8 @@ type simConsumer struct {
 	backoff    []time.Duration
 	former     []*simDelivery // Of consumers of the same name that lived before.
 	looked     bool           // Somebody looked at it since it was changed last.
+	gone       bool           // It was deleted, and not created again.
+	widened    time.Duration  // When it came to take what it took not before; zero for never.
 	simLife
 }
 
@@ -87,6 +89,9 @@ func (c *simConsumer) share(seq uint64) *simShare {
 // know of is a limit of docs/situations.md.
 func (c *simConsumer) change() {
 	switch {
+	case c.gone:
+	case c.looked && c.r.IntN(4) == 0:
+		c.refilter()
 	case c.looked:
 		c.looked = false
 		c.configure()
@@ -103,6 +108,31 @@ func (c *simConsumer) configure() {
 	c.wait = pick(c.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
 	if c.r.IntN(4) == 0 && c.max != 1 {
 		c.backoff = []time.Duration{c.wait, pick(c.r, 500*time.Millisecond, 1500*time.Millisecond, 3*time.Second)}
+	}
+}
+
+// refilter has it take the tasks of other agents: on a work queue of those that no other takes. What its workers have stays with them.
+func (c *simConsumer) refilter() {
+	agents := pick(c.r, "a", "b", "ab")
+	if c.watches() || !c.mayTake(agents) {
+		return
+	}
+	if !strings.Contains(c.agents, agents) {
+		c.widened = c.now
+	}
+	c.looked, c.agents = false, agents
+	c.dropUnneeded()
+}
+
+// mayTake reports whether the stream allows the consumer the tasks of some agents: a work queue gives them to one consumer only.
+func (c *simConsumer) mayTake(agents string) bool {
+	return c.kept || !slices.ContainsFunc(c.consumers, func(o *simConsumer) bool { return o != c && !o.gone && strings.ContainsAny(o.agents, agents) })
+}
+
+// dropUnneeded drops what a stream that keeps messages by interest keeps for nobody.
+func (b *simBroker) dropUnneeded() {
+	for seq := uint64(1); b.interest && seq <= b.last; seq++ {
+		b.releases(seq, nil)
 	}
 }
 
@@ -125,6 +155,13 @@ func (c *simConsumer) waitOf(seq uint64) time.Duration {
 // checkPending is what the broker's timer does.
 func (c *simConsumer) checkPending() {
 	for _, seq := range slices.Sorted(maps.Keys(c.pending)) {
+		if seq < c.first() || seq <= c.floorS { // It was not told that the message left, for it takes no such messages any more.
+			c.floorC, c.floorS = max(c.floorC, c.pending[seq].cseq), max(c.floorS, seq)
+			if c.forget(seq); len(c.pending) == 0 {
+				c.floorC, c.floorS = c.cseq, c.passed
+			}
+			continue
+		}
 		if c.now-c.pending[seq].from < c.waitOf(seq) || slices.Contains(c.queue, seq) {
 			continue
 		}
@@ -148,11 +185,19 @@ func (c *simConsumer) useUp(seq uint64, n int) {
 
 // pull is one question of a worker.
 func (c *simConsumer) pull() {
+	if c.gone {
+		return
+	}
 	for len(c.queue) > 0 {
 		seq := c.queue[0]
 		c.queue = c.queue[1:]
 		if c.again[seq]++; c.max > 0 && c.again[seq]+1 > c.max {
 			c.useUp(seq, c.again[seq])
+			continue
+		}
+		if c.messages[seq].gone {
+			c.again[seq]--
+			c.drops(seq, c.again[seq]+1)
 			continue
 		}
 		c.deliver(seq)
@@ -179,18 +224,28 @@ func (c *simConsumer) deliver(seq uint64) {
 	}
 }
 
-// loses is what the consumer does where a message leaves the stream that nobody answered. The broker says so if a worker had it.
+// loses is what the consumer does where a message leaves the stream that nobody answered. It learns of those that it takes.
 func (c *simConsumer) loses(seq uint64) {
-	if p, held := c.pending[seq]; held {
-		if n := max(1, c.again[seq]); n > 1 {
-			c.line("knows term_confirmed %d %s n=%d %s deleted", seq, short(c.now), n, c.sign())
-		} else {
-			c.line("knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
-		}
-		if c.forAll {
-			c.settleAll(p.cseq, seq)
-			return
-		}
+	switch {
+	case !c.takes(seq):
+	case c.pending[seq] != nil:
+		c.drops(seq, max(1, c.again[seq]))
+	default:
+		c.settle(seq)
+	}
+}
+
+// drops is what the consumer does with a message that left the stream while a worker had it. The broker says so, and that it was delivered n times.
+func (c *simConsumer) drops(seq uint64, n int) {
+	p := c.pending[seq]
+	if n > 1 {
+		c.line("knows term_confirmed %d %s n=%d %s deleted", seq, short(c.now), n, c.sign())
+	} else {
+		c.line("knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
+	}
+	if c.forAll {
+		c.settleAll(p.cseq, seq)
+		return
 	}
 	c.settle(seq)
 }
@@ -251,7 +306,7 @@ func (c *simConsumer) answer() {
 			open = append(open, d)
 		}
 	}
-	if len(open) == 0 {
+	if len(open) == 0 || c.gone {
 		return
 	}
 	d := open[max(0, len(open)-1-c.r.IntN(3))]
@@ -297,7 +352,7 @@ func (c *simConsumer) answer() {
 // beside names another workers' consumer that still may have to answer the message.
 func (c *simConsumer) beside(seq uint64) string {
 	for _, o := range c.workers() {
-		if o != c && !c.watches() && o.takes(seq) && o.floorS < seq {
+		if o != c && !o.gone && !c.watches() && o.takes(seq) && o.floorS < seq {
 			return " beside=" + o.name
 		}
 	}
@@ -311,11 +366,14 @@ func (c *simConsumer) ends(d *simDelivery) {
 		c.settleAll(d.cseq, d.seq)
 		return
 	}
-	if !c.messages[d.seq].gone && d.seq <= c.passed {
+	if d.seq > c.passed || c.messages[d.seq].gone && c.pending[d.seq] == nil {
+		return
+	}
+	if !c.messages[d.seq].gone {
 		c.share(d.seq).accepted = true
 		c.releases(d.seq, c)
-		c.settle(d.seq)
 	}
+	c.settle(d.seq)
 }
 
 // handsBack carries out a nak.
@@ -338,25 +396,37 @@ func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
 
 // needs reports whether a stream that keeps messages by interest keeps one for this consumer.
 func (c *simConsumer) needs(seq uint64) bool {
-	return c.takes(seq) && (c.pending[seq] != nil || seq > c.passed || c.again[seq] > 0)
+	return !c.gone && c.takes(seq) && (c.pending[seq] != nil || seq > c.passed || c.again[seq] > 0)
 }
 
-// recreate deletes the consumer, and makes it again.
+// recreate deletes the consumer, and mostly creates it again at once.
 func (c *simConsumer) recreate() {
 	if c.r.IntN(3) > 0 || c.seen && !c.looked {
 		return
 	}
-	c.looked = false
-	for seq := uint64(1); c.interest && seq <= c.last; seq++ {
-		c.releases(seq, c)
+	c.looked, c.gone = false, true
+	c.dropUnneeded()
+	c.former, c.deliveries = c.all(), nil
+	clear(c.pending)
+	c.script = append(c.script, "no-consumer "+c.name)
+	if !c.isBlind() {
+		c.script = append(c.script, "deleted "+c.name+" "+short(c.now))
 	}
-	c.former = c.all()
+	if c.r.IntN(3) > 0 {
+		c.returns()
+	}
+}
+
+// returns creates the consumer again.
+func (c *simConsumer) returns() {
+	if !c.mayTake(c.agents) {
+		return
+	}
 	before := c.shares
-	c.simLife = newSimLife(c.now, c.first())
+	c.gone, c.simLife = false, newSimLife(c.now, c.first())
 	for seq, s := range before {
 		c.shares[seq] = &simShare{accepted: s.accepted, acked: s.acked, given: s.given, wasUsed: s.wasUsed}
 	}
-	c.script = append(c.script, "deleted "+c.name+" "+short(c.now))
 }
 
 // all are the deliveries of whichever life, the earliest first.

@@ -113,7 +113,7 @@ func (b *simBroker) consumerOf(e lifecycle.Event) *simConsumer {
 	if i := slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return c.name == e.Consumer }); i >= 0 {
 		return b.consumers[i]
 	}
-	return b.consumers[slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return !c.watches() && c.takes(e.Message.Seq) })]
+	return b.consumers[max(0, slices.IndexFunc(b.consumers, func(c *simConsumer) bool { return !c.watches() && c.takes(e.Message.Seq) }))]
 }
 
 // notVanished is what is wrong with the word that a message left the stream; empty for nothing. What a limit removed cannot be told from what somebody deleted, where newer
@@ -199,9 +199,13 @@ func (b *simBroker) misjudged(w *world) string {
 }
 
 // holds reports whether a worker has a message of which the consumer awaits the only answer: one that was created again delivers once more what its stream kept, although
-// it was answered (ADR 81).
+// it was answered (ADR 81), and one that came to take the message is waited for once it was seen to deliver (ADR 73).
 func (c *simConsumer) holds(seq uint64) bool {
-	return c.alive(seq) && (!c.kept || !c.share(seq).accepted)
+	if !c.alive(seq) {
+		return false
+	}
+	late := c.kept && max(c.widened, c.created) > c.messages[seq].at && c.deliveries[c.pending[seq].cseq].at > c.looks[max(0, len(c.looks)-4)]
+	return !late && (!c.kept || !c.share(seq).accepted)
 }
 
 // died reports whether the consumer used up its attempts at a message that nobody deleted, as what was captured told for some time, and no worker of it acknowledged.
