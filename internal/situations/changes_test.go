@@ -27,6 +27,13 @@ func takes(subjects ...string) func(*jetstream.StreamConfig) {
 	return func(c *jetstream.StreamConfig) { c.Subjects = subjects }
 }
 
+// only gives a consumer the agent's tasks of one kind.
+func (c *clients) only(kind string) func(*jetstream.ConsumerConfig) {
+	return func(cfg *jetstream.ConsumerConfig) {
+		cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks." + kind
+	}
+}
+
 // changes are changes of a stream by an operator while it has messages.
 var changes = []situation{{
 	name: "the stream gives up the subject of a message that waits in it, and a worker does it",
@@ -116,7 +123,7 @@ var changes = []situation{{
 		c.publish(publish{})
 		m := c.pull(c.workers())
 		c.heartbeat(m)
-		c.workers(func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks.other" })
+		c.workers(c.only("other"))
 		c.works(time.Second)
 		c.ack(m)
 	},
@@ -128,10 +135,53 @@ var changes = []situation{{
 		c.publish(publish{})
 		worker := c.workers(wait(time.Second))
 		c.pull(worker)
-		worker = c.workers(wait(time.Second), func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks.other" })
+		worker = c.workers(wait(time.Second), c.only("other"))
 		c.works(2 * time.Second)
 		c.ack(c.pull(worker)) // The broker delivers again what it delivered before, whatever the filter is now.
 	},
 	may:   all(is("completed"), attempts(0, 2, 2), findsNo(wrongs...)),
 	never: findsNo(wrongs...),
+}, {
+	name: "the stream gets an age, removes what is older, and loses the age again",
+	on:   changed("age for a while", limits),
+	act: func(c *clients) {
+		c.workers()
+		c.changeStream(func(cfg *jetstream.StreamConfig) { cfg.MaxAge, cfg.Duplicates = 2*time.Second, time.Second })
+		l := c.publish(publish{})
+		c.until("the message is gone", func() bool { return !c.there(l) })
+		c.changeStream(func(cfg *jetstream.StreamConfig) { cfg.MaxAge = 0 })
+	},
+	may:   all(is("removed"), noAttempt(0), says("by the max_age of the stream", "by an operator, a purge, a rollup, a limit")),
+	never: all(isNot(done...), silent("by an operator, and no worker")),
+}, {
+	name: "a consumer is given the subject of a message that it is past, while its worker has another",
+	act: func(c *clients) {
+		worker := c.workers(c.only("work"), atOnce(2))
+		c.publish(publish{task: "passed", kind: "other"})
+		c.publish(publish{})
+		m := c.pull(worker)
+		c.seen() // What it took before it was looked at for the first time nothing tells.
+		c.workers(c.only("other"), atOnce(2))
+		c.works(3 * time.Second)
+		c.ack(m)
+	},
+	may:   all(is("completed"), of("passed", all(is("published"), noAttempt(0)))),
+	never: of("passed", all(isNot(done...), noAttempt(0))),
+}, {
+	name: "a consumer that allows fewer attempts is given the subject of a message that another's worker had",
+	act: func(c *clients) {
+		spare := worker(c.agent)
+		spare.Durable, spare.AckWait, spare.MaxDeliver = c.agent+"-spare-task-worker", time.Second, 1
+		c.only("other")(&spare)
+		c.consumer(spare)
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(c.only("work"), wait(3*time.Second))))
+		c.deleteConsumer()
+		c.only("work")(&spare)
+		taken := c.consumer(spare)
+		c.works(5 * time.Second)
+		c.ack(c.pull(taken))
+	},
+	may:   all(is("completed"), findsNo(wrongs...)),
+	never: all(isNot("exhausted", "terminated", "removed"), findsNo(wrongs...)),
 }}
