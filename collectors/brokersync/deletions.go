@@ -103,24 +103,27 @@ func (v view) saidToGo(s *lifecycle.StoredFacts) bool {
 // mayHaveTaken reports whether a consumer of that name may have taken a message: it was seen to take the subject, or nobody ever looked at one and it is not
 // named as the worker of another agent.
 func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
-	if filters, known := v.filtersOf(name); known {
-		return lifecycle.MatchesAny(filters, s.Subject)
+	if took, known := v.seenToTake(name, s); known {
+		return took
 	}
 	agent := fleet.AgentOfWorker(name)
 	return agent == "" || s.Agent == "" || agent == s.Agent
 }
 
-// filtersOf are the subjects that a consumer of that name was ever seen to take.
-func (v view) filtersOf(name string) (filters []string, known bool) {
+// seenToTake reports whether a consumer of that name was seen to take the subject of a message since it was stored, and whether one was ever seen.
+func (v view) seenToTake(name string, s *lifecycle.StoredFacts) (took, known bool) {
+	takes := func(c lifecycle.ConsumerState) bool {
+		return lifecycle.MatchesAny(c.Filters, s.Subject) || c.Refiltered.Took(s)
+	}
 	for _, c := range v.Consumers {
 		if c.Name == name {
-			return append(slices.Clone(c.Filters), c.Refiltered.Filters...), true
+			return takes(c.ConsumerState), true
 		}
 	}
 	for _, c := range v.Gone {
 		if c.Name == name {
-			return append(slices.Clone(c.Filters), c.Refiltered.Filters...), true
+			return takes(c), true
 		}
 	}
-	return nil, false
+	return false, false
 }

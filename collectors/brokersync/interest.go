@@ -58,8 +58,8 @@ func (v view) took(name string, m lifecycle.MessageFacts) bool {
 	if namedBy(name, m) {
 		return true
 	}
-	if filters, known := v.filtersOf(name); known {
-		return lifecycle.MatchesAny(filters, m.Stored.Subject)
+	if took, known := v.seenToTake(name, m.Stored); known {
+		return took
 	}
 	return m.Stored.Agent != "" && v.mayHaveTaken(name, m.Stored)
 }

@@ -75,11 +75,8 @@ func (j *judgement) sort() {
 		}
 	}
 	for _, c := range j.view.Consumers {
-		for _, o := range j.known.open {
-			if m := o.Message; c.took(m) && !j.view.takes(c, m) {
-				f := j.of(c)
-				f.others = append(f.others, m)
-			}
+		if c.Refiltered.At.Known() {
+			j.addFormer(c)
 		}
 		j.addBeside(c)
 	}
@@ -94,6 +91,16 @@ func (j *judgement) of(c Consumer) *inFlight {
 		j.inFlight[c.Name] = f
 	}
 	return f
+}
+
+// addFormer adds to what a consumer's deliveries may belong to the messages that it takes no more.
+func (j *judgement) addFormer(c Consumer) {
+	f := j.of(c)
+	for _, o := range j.known.open {
+		if c.took(o.Message) && !j.view.takes(c, o.Message) {
+			f.others = append(f.others, o.Message)
+		}
+	}
 }
 
 // addBeside adds to what a consumer has in flight what is settled by what another did.

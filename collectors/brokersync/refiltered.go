@@ -12,7 +12,8 @@ func refilteredNow(old lifecycle.ConsumerState, c Consumer, at lifecycle.Micros)
 	if len(old.Filters) > 0 && !slices.Equal(old.Filters, c.Filters) {
 		filters := append(slices.Clone(r.Filters), old.Filters...)
 		slices.Sort(filters)
-		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Seq: old.DeliveredSeq, Strays: true}
+		fewer := slices.ContainsFunc(old.Filters, func(f string) bool { return !slices.Contains(c.Filters, f) })
+		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Seq: old.DeliveredSeq, Strays: r.Strays || fewer}
 	}
 	if !same {
 		r.Seq = 0

@@ -211,7 +211,8 @@ func (c *simConsumer) holds(seq uint64) bool {
 // died reports whether the consumer used up its attempts at a message that nobody deleted, as what was captured told for some time, and no worker of it acknowledged.
 func (c *simConsumer) died(seq uint64) bool {
 	s, m := c.share(seq), c.messages[seq]
-	return !m.operator && !m.limited && !m.aged && s.usedUp && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
+	told := s.usedUp && (s.usedAt < c.blind || s.usedAt >= c.until)
+	return told && !m.operator && !m.limited && !m.aged && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.

@@ -35,7 +35,10 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 	if aged.Known() {
 		aged = max(aged, under)
 	}
-	if missed.Over.Known() {
+	switch {
+	case others:
+		missed.Over = 0
+	case missed.Over.Known():
 		missed.Over = max(missed.Over, under)
 	}
 	tooOld, outlived := aged.Known() && aged <= missed.Since, expired.Known() && expired <= missed.Since
@@ -44,13 +47,15 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		end = expired
 	}
 	ended := tooOld || outlived
+	unwatched := ended && end < v.Watched
 	either := ended && missed.Full && (c == nil || missed.Over == end) // Its age, or a limit before or just then.
+	unwanted := v.Interest && !v.keptForWorkers(m) && !v.lostInterest(m, missed.Since)
 	switch {
-	case undelivered && (others || either || v.Interest && !v.keptForWorkers(m) && !v.lostInterest(m, missed.Since)):
+	case undelivered && (unwanted || (others || either) && !unwatched):
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered && missed.Over.Known() && (!ended || missed.Over < end):
 		reason, by, at = GoneByLimits, lifecycle.RemovedByLimit, missed.Over
-	case undelivered && ended && end < v.Watched:
+	case undelivered && unwatched:
 		reason, by, at = GoneUnwatched, lifecycle.RemovedUnwatched, end
 	case undelivered && ended && end == aged:
 		reason, by, at = GoneByAge, lifecycle.RemovedByAge, end
