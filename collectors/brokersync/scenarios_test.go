@@ -28,10 +28,10 @@ var scenarios = []scenario{
 		a.must(a.takes().AckSync())
 	}, "completed (acknowledged)\n1 acked exact"},
 	{"thrice", func(a *agent) {
-		a.works(nats.ConsumerConfig{})
-		for range 3 {
-			a.publish("thrice")
-		}
+		a.works(nats.ConsumerConfig{}).publish("thrice")
+		busy(500 * time.Millisecond) // A slow broker stores what it has captured later: of two captures about as near to that either may be the one that was stored.
+		a.publish("thrice")
+		a.publish("thrice")
 		a.must(a.takes().AckSync())
 	}, "completed (acknowledged) caught 2\n1 acked exact"},
 	{"heartbeats", func(a *agent) {
