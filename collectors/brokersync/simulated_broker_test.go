@@ -23,18 +23,18 @@ type simBroker struct {
 	interest  bool          // until each of these is done with them.
 	consumers []*simConsumer
 
-	script    []string      // What a scenario file says of it all.
-	lines     []simLine     // Captured lines, and
-	told      int           // so many are stored.
-	blind     time.Duration // The lines that were captured from then on were lost,
-	until     time.Duration // until then,
-	lostTold  bool          // as is known.
-	stored    time.Duration // All lines up to then are.
-	restarted bool          // It started again.
-	seen      bool          // Somebody looked at it,
-	seenAt    time.Duration // first then,
-	looked    bool          // and since its limits were changed last.
-	looks     []time.Duration
+	script    []string        // What a scenario file says of it all.
+	lines     []simLine       // Captured lines, and
+	told      int             // so many are stored.
+	blind     time.Duration   // The lines that were captured from then on were lost,
+	until     time.Duration   // until then,
+	lostTold  bool            // as is known.
+	stored    time.Duration   // All lines up to then are.
+	restarted bool            // It started again.
+	seen      bool            // Somebody looked at it,
+	seenAt    time.Duration   // first then,
+	looked    bool            // and since its limits were changed last.
+	looks     []time.Duration // When somebody looked.
 }
 
 // simMessage is what really became of a message in its stream.
