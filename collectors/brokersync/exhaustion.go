@@ -40,9 +40,7 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	if j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax) {
 		return lifecycle.Event{}, false // The state may be older than the advisory.
 	}
-	if c.tookOver(m) {
-		c = nil
-	}
+	c = c.spokenOf(m)
 	if c == nil && m.CurrentAttempt() == 0 {
 		return lifecycle.Event{}, false // Its consumer cannot be asked, and nothing tells of a delivery. One that is made anew delivers the message in either case.
 	}

@@ -240,11 +240,7 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
-		of := c
-		if c.tookOver(o.Message) {
-			of = nil
-		}
-		e := j.exhaustionEvent(lifecycle.MaxDeliveries, of, o.Message)
+		e := j.exhaustionEvent(lifecycle.MaxDeliveries, c.spokenOf(o.Message), o.Message)
 		j.say(e)
 		o.Message = o.Message.Clone()
 		o.Message.Join(e)

@@ -38,6 +38,14 @@ func (c *Consumer) tookOver(m lifecycle.MessageFacts) bool {
 	return c != nil && m.Consumer != "" && m.Consumer != c.Name
 }
 
+// spokenOf is the consumer itself, unless lines of the message speak of another one: then nil, for it says nothing of that one's attempts.
+func (c *Consumer) spokenOf(m lifecycle.MessageFacts) *Consumer {
+	if c.tookOver(m) {
+		return nil
+	}
+	return c
+}
+
 // tookBefore reports whether another consumer than the given one can have taken a message by filters that it has no more.
 func (v view) tookBefore(c *Consumer, s *lifecycle.StoredFacts) bool {
 	other := func(o lifecycle.ConsumerState) bool { return (c == nil || o.Name != c.Name) && o.Refiltered.Took(s) }
