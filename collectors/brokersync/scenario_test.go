@@ -70,17 +70,13 @@ func (s shuffled) shuffle(n int, swap func(i, j int)) { s.r.Shuffle(n, swap) }
 func (s shuffled) some(n int) int                     { return 1 + s.r.IntN(n) }
 
 // play runs the polls of a scenario and returns what they say. Each poll is repeated until it says nothing more: nothing may be said
-// twice, and a synchronizer that has just started may have nothing to add.
+// twice, and a synchronizer that has just started may have nothing to add. One that looked some time before it asks is not: the next one looks again.
 func play(t *testing.T, given string, o order) string {
 	t.Helper()
 	w := newWorld()
-	state, said := NewState(nil), &strings.Builder{}
+	said := &strings.Builder{}
 	for i, line := range strings.Split(given, "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if line == "starts-again" {
-			state = NewState(w.consumersStored())
 			continue
 		}
 		poll, err := w.apply(line)
@@ -93,8 +89,8 @@ func play(t *testing.T, given string, o order) string {
 		fmt.Fprintln(said, line)
 		quiet := 0
 		for n := 0; quiet < 2; n++ {
-			next, batch := stepAll(t, w, state, o)
-			state = next
+			next, batch := stepAll(t, w, w.states[w.replica], o)
+			w.states[w.replica] = next
 			text := w.render(batch)
 			if quiet++; text != "" {
 				quiet = 0
@@ -102,7 +98,12 @@ func play(t *testing.T, given string, o order) string {
 			if said.WriteString(text); n > 50 {
 				t.Fatalf("a poll does not come to an end:\n%s", said)
 			}
-			w.store(t, batch)
+			if w.store(t, batch); w.slow {
+				break
+			}
+		}
+		if w.slow {
+			continue
 		}
 		if _, batch := stepAll(t, w, NewState(w.consumersStored()), o); w.render(batch) != "" {
 			t.Fatalf("%s: a synchronizer that has just started adds\n%s", line, w.render(batch))

@@ -90,10 +90,23 @@ func (w *world) apply(line string) (poll bool, err error) {
 	parts := strings.Fields(line)
 	verb, parts := parts[0], parts[1:]
 	switch verb {
-	case "poll":
+	case "look", "poll":
 		d, err := time.ParseDuration(parts[0])
-		w.seen.At = at(d)
-		return true, err
+		if !w.looked {
+			w.seen.At = at(d)
+			w.look = w.glance()
+		}
+		w.slow = w.looked
+		w.looked = verb == "look"
+		return verb == "poll", err
+	case "replica":
+		if w.replica = parts[0]; w.states[w.replica].Consumers == nil {
+			w.states[w.replica] = NewState(w.consumersStored())
+		}
+		return false, nil
+	case "starts-again":
+		w.states[w.replica] = NewState(w.consumersStored())
+		return false, nil
 	case "broker-starts-again":
 		w.seen.Server += "again"
 		return false, nil
@@ -209,6 +222,7 @@ func (w *world) consumer(name string, f *fields) error {
 		Stream: w.seen.Stream, Name: name, CreatedAt: at(f.duration("created", -time.Hour)), AckWait: f.duration("ack_wait", time.Second),
 		MaxDeliver: f.number("max_deliver", 3), MaxAckPending: f.number("max_ack_pending", 1), AckPending: f.number("pending", 0),
 		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", 0)), DeliveredAt: f.instant("last"),
+		ObservedAt: f.instant("seen"),
 	}}
 	c.Filters = []string{"genbrain.agents.a.tasks.>"}
 	if steps, given := f.take("backoff"); given {

@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -24,17 +25,17 @@ type simBroker struct {
 	consumers []*simConsumer
 
 	script    []string        // What a scenario file says of it all.
-	lines     []simLine       // Captured lines, and
-	told      int             // so many are stored.
-	blind     time.Duration   // The lines that were captured from then on were lost,
-	until     time.Duration   // until then,
-	lostTold  bool            // as is known.
-	stored    time.Duration   // All lines up to then are.
+	captures  []*simCapture   // What is captured, and
+	blind     time.Duration   // what was from then on was lost,
+	until     time.Duration   // until then.
 	restarted bool            // It started again.
 	seen      bool            // Somebody looked at it,
 	seenAt    time.Duration   // first then,
-	looked    bool            // and since its limits were changed last.
+	looked    map[int]bool    // and which replicas did since its limits were changed last.
 	looks     []time.Duration // When somebody looked.
+	looking   []*simBroker    // As it was during the look at hand.
+	replicas  int             // So many look by turns,
+	replica   int             // now this one.
 }
 
 // simMessage is what really became of a message in its stream.
@@ -49,6 +50,15 @@ type simMessage struct {
 	lost     bool // No line tells of it.
 }
 
+// simCapture is a stream of captured lines.
+type simCapture struct {
+	name     string
+	lines    []simLine
+	told     int           // So many of them are stored,
+	stored   time.Duration // and all up to then, as its durable says.
+	lostTold bool          // That lines were lost is known.
+}
+
 type simLine struct {
 	at   time.Duration
 	text string
@@ -56,7 +66,7 @@ type simLine struct {
 
 func newSimBroker(r *rand.Rand) *simBroker {
 	b := &simBroker{
-		r: r, messages: map[uint64]*simMessage{}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0,
+		r: r, messages: map[uint64]*simMessage{}, looked: map[int]bool{}, captures: []*simCapture{{name: fleet.CapturePub}, {name: fleet.CaptureAck}, {name: fleet.CaptureEvt}}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0, replicas: 1 + r.IntN(4)/3,
 	}
 	b.script = append(b.script, b.limits())
 	if b.kept {
@@ -82,14 +92,13 @@ func newSimBroker(r *rand.Rand) *simBroker {
 
 // consumer creates one that takes the tasks of some agents.
 func (b *simBroker) consumer(name, agents string) {
-	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, simLife: newSimLife(-time.Hour, 1)}
+	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, looked: map[int]bool{}, simLife: newSimLife(-time.Hour, 1)}
 	c.configure()
 	b.consumers = append(b.consumers, c)
 }
 
-// acts lets some time pass, and somebody do something.
+// acts has somebody do something.
 func (b *simBroker) acts() {
-	b.passes(b.upTo(400, 20))
 	c := pick(b.r, b.consumers...)
 	switch n := b.r.IntN(200); {
 	case n < 30 && b.last < 6:
@@ -147,7 +156,7 @@ func (b *simBroker) publish() {
 		return
 	}
 	if m.lost = b.r.IntN(10) == 0 || b.isBlind(); !m.lost {
-		b.line("captured %d", b.last)
+		b.line(fleet.CapturePub, "captured %d", b.last)
 	}
 	b.keepsMost(m.agent)
 }
@@ -164,10 +173,10 @@ func (b *simBroker) keepsMost(agent string) {
 
 // changeLimits changes what the stream keeps. Nobody can know of two changes between two looks.
 func (b *simBroker) changeLimits() {
-	if b.seen && !b.looked {
+	if b.seen && !b.allLooked(b.looked) {
 		return
 	}
-	b.looked = false
+	clear(b.looked)
 	b.most, b.age = pick(b.r, 0, 0, 1, 2), pick(b.r, 0, 0, 3*time.Second, 8*time.Second)
 	b.script = append(b.script, b.limits())
 	if !b.isBlind() {
@@ -251,42 +260,87 @@ func (b *simBroker) restart() {
 	b.script = append(b.script, "broker-starts-again")
 }
 
-// poll says what is stored by now, and how the broker is.
-func (b *simBroker) poll() {
+// poll says how the broker is, and what is stored by then. A look may take so many milliseconds and more, in which the broker goes on.
+func (b *simBroker) poll(slow int) {
 	if !b.seen {
 		b.seen, b.seenAt = true, b.now
 	}
-	b.stored = max(b.stored, b.now-b.upTo(pick(b.r, 1, 100, 1000), 0))
-	switch known := b.stored >= b.until; {
-	case b.stored >= b.blind && !known:
-		b.stored = b.blind // What was lost is known to be once the first line after it is read.
-	case b.until > 0 && known && !b.lostTold:
-		b.lostTold = true
-		for _, capture := range []string{fleet.CaptureAck, fleet.CaptureEvt} {
-			b.script = append(b.script, "lost "+capture+" "+short(b.blind)+" "+short(b.until))
+	b.looks = append(b.looks, b.now)
+	b.looking = []*simBroker{b.clone()}
+	for _, c := range b.consumers {
+		if c.looked[b.replica] = true; !c.gone {
+			b.script = append(b.script, c.state())
 		}
+		b.goesOn(slow)
 	}
-	for ; b.told < len(b.lines) && b.lines[b.told].at <= b.stored; b.told++ {
-		b.script = append(b.script, b.lines[b.told].text)
+	b.looked[b.replica], b.looking = true, append(b.looking, b.clone())
+	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()))
+	if slow > 0 {
+		b.script = append(b.script, "look "+short(b.now))
+	}
+	for _, c := range b.captures {
+		b.goesOn(slow)
+		b.stores(c, slow)
+	}
+	b.goesOn(slow)
+	b.script = append(b.script, "poll "+short(b.now))
+}
+
+// turn has a replica look next, which may have started again.
+func (b *simBroker) turn() {
+	if b.replicas > 1 {
+		b.replica = b.r.IntN(b.replicas)
+		b.script = append(b.script, fmt.Sprintf("replica %d", b.replica))
 	}
 	if b.r.IntN(12) == 0 {
 		b.script = append(b.script, "starts-again")
 	}
-	b.looked, b.looks = true, append(b.looks, b.now)
-	for _, c := range b.consumers {
-		if c.looked = true; !c.gone {
-			b.script = append(b.script, c.state())
+}
+
+// allLooked reports whether all replicas did.
+func (b *simBroker) allLooked(who map[int]bool) bool { return len(who) == b.replicas }
+
+// goesOn lets up to so many milliseconds pass while somebody looks, in which somebody else may do something.
+func (b *simBroker) goesOn(ms int) {
+	if ms > 0 && b.r.IntN(2) == 0 {
+		b.passes(b.upTo(ms, 1))
+		b.acts()
+	}
+}
+
+// stores stores captured lines, and says up to when all are stored: where a look is slow some more are by the time that they are asked for.
+func (b *simBroker) stores(c *simCapture, slow int) {
+	c.stored = max(c.stored, b.now-b.upTo(pick(b.r, 1, 100, 1000), 0))
+	upTo := c.stored
+	if slow > 0 && b.r.IntN(2) == 0 {
+		upTo = b.now
+	}
+	if b.until > 0 && !c.lostTold {
+		if c.lostTold = c.stored >= b.until; !c.lostTold { // What was lost is known to be once the first line after it is read.
+			c.stored, upTo = min(c.stored, b.blind), min(upTo, b.blind)
+		} else if c.name != fleet.CapturePub {
+			b.script = append(b.script, "lost "+c.name+" "+short(b.blind)+" "+short(b.until))
 		}
 	}
-	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()), "stored-up-to "+short(b.stored), "poll "+short(b.now))
+	for ; c.told < len(c.lines) && c.lines[c.told].at <= upTo; c.told++ {
+		b.script = append(b.script, c.lines[c.told].text)
+	}
+	b.script = append(b.script, "stored-up-to "+short(c.stored)+" "+c.name)
+}
+
+// stored is up to when all that was captured is stored.
+func (b *simBroker) stored() time.Duration {
+	return slices.MinFunc(b.captures, func(x, y *simCapture) int { return cmp.Compare(x.stored, y.stored) }).stored
 }
 
 // isBlind reports whether lines are lost now.
 func (b *simBroker) isBlind() bool { return b.now >= b.blind && b.now < b.until }
 
-func (b *simBroker) line(format string, args ...any) {
-	if !b.isBlind() {
-		b.lines = append(b.lines, simLine{b.now, fmt.Sprintf(format, args...)})
+// captures a line in one of the streams.
+func (b *simBroker) line(capture, format string, args ...any) {
+	i := slices.IndexFunc(b.captures, func(c *simCapture) bool { return c.name == capture })
+	if c := b.captures[i]; !b.isBlind() {
+		c.lines = append(c.lines, simLine{b.now, fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fleetglass/fleet"
 )
 
 // simConsumer counts as a consumer of nats-server does: getNextMsg, checkPending, processAckMsg, processNak and progressUpdate, and UpdateDelivered and UpdateAcks of the
@@ -19,7 +21,7 @@ type simConsumer struct {
 	wait       time.Duration
 	backoff    []time.Duration
 	former     []*simDelivery // Of consumers of the same name that lived before.
-	looked     bool           // Somebody looked at it since it was changed last.
+	looked     map[int]bool   // Which replicas looked at it since it was changed last.
 	gone       bool           // It was deleted, and not created again.
 	widened    time.Duration  // When it came to take what it took not before; zero for never.
 	simLife
@@ -90,10 +92,10 @@ func (c *simConsumer) share(seq uint64) *simShare {
 func (c *simConsumer) change() {
 	switch {
 	case c.gone:
-	case c.looked && c.r.IntN(4) == 0:
+	case c.allLooked(c.looked) && c.r.IntN(4) == 0:
 		c.refilter()
-	case c.looked:
-		c.looked = false
+	case c.allLooked(c.looked):
+		clear(c.looked)
 		c.configure()
 	case !c.seen:
 		c.wait, c.backoff = c.wait+c.upTo(2000, 0), nil
@@ -120,7 +122,8 @@ func (c *simConsumer) refilter() {
 	if !strings.Contains(c.agents, agents) {
 		c.widened = c.now
 	}
-	c.looked, c.agents = false, agents
+	clear(c.looked)
+	c.agents = agents
 	c.dropUnneeded()
 }
 
@@ -178,7 +181,7 @@ func (c *simConsumer) checkPending() {
 // useUp drops a message whose attempts are used up.
 func (c *simConsumer) useUp(seq uint64, n int) {
 	c.share(seq).usedUp, c.share(seq).wasUsed, c.share(seq).usedAt = true, true, c.now
-	c.line("knows exhaustion_said %d %s n=%d %s", seq, short(c.now), n, c.sign())
+	c.line(fleet.CaptureEvt, "knows exhaustion_said %d %s n=%d %s", seq, short(c.now), n, c.sign())
 	delete(c.pending, seq)
 	c.moved = c.now + noted
 }
@@ -239,9 +242,9 @@ func (c *simConsumer) loses(seq uint64) {
 func (c *simConsumer) drops(seq uint64, n int) {
 	p := c.pending[seq]
 	if n > 1 {
-		c.line("knows term_confirmed %d %s n=%d %s deleted", seq, short(c.now), n, c.sign())
+		c.line(fleet.CaptureEvt, "knows term_confirmed %d %s n=%d %s deleted", seq, short(c.now), n, c.sign())
 	} else {
-		c.line("knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
+		c.line(fleet.CaptureEvt, "knows term_confirmed %d %s n=1 cseq=%d %s deleted", seq, short(c.now), p.cseq, c.sign())
 	}
 	if c.forAll {
 		c.settleAll(p.cseq, seq)
@@ -322,12 +325,12 @@ func (c *simConsumer) answer() {
 	}
 	switch c.r.IntN(7) {
 	case 0, 1, 2:
-		c.line("knows heartbeat %s", of)
+		c.line(fleet.CaptureAck, "knows heartbeat %s", of)
 		if p := c.pending[d.seq]; p != nil {
 			p.from, c.moved = c.now, c.now+noted
 		}
 	case 3:
-		c.line("knows acked %s", of+c.beside(d.seq))
+		c.line(fleet.CaptureAck, "knows acked %s", of+c.beside(d.seq))
 		for seq := range c.pending {
 			if c.forAll && seq <= d.seq {
 				c.share(seq).acked = true
@@ -336,15 +339,15 @@ func (c *simConsumer) answer() {
 		c.share(d.seq).acked = true
 		c.ends(d)
 	case 4:
-		c.line("knows terminated %s", of+c.beside(d.seq))
-		c.line("knows term_confirmed %s", of)
+		c.line(fleet.CaptureAck, "knows terminated %s", of+c.beside(d.seq))
+		c.line(fleet.CaptureEvt, "knows term_confirmed %s", of)
 		c.ends(d)
 	case 5:
-		c.line("knows naked %s", of)
+		c.line(fleet.CaptureAck, "knows naked %s", of)
 		c.handsBack(d, 0)
 	case 6:
 		delay := c.upTo(2000, 300)
-		c.line("knows naked %s delay=%s", of, short(delay))
+		c.line(fleet.CaptureAck, "knows naked %s delay=%s", of, short(delay))
 		c.handsBack(d, delay)
 	}
 }
@@ -401,10 +404,11 @@ func (c *simConsumer) needs(seq uint64) bool {
 
 // recreate deletes the consumer, and mostly creates it again at once.
 func (c *simConsumer) recreate() {
-	if c.r.IntN(3) > 0 || c.seen && !c.looked {
+	if c.r.IntN(3) > 0 || c.seen && !c.allLooked(c.looked) {
 		return
 	}
-	c.looked, c.gone = false, true
+	clear(c.looked)
+	c.gone = true
 	c.dropUnneeded()
 	c.former, c.deliveries = c.all(), nil
 	clear(c.pending)
@@ -465,8 +469,8 @@ func (c *simConsumer) state() string {
 	for i, agent := range c.agents {
 		filters[i] = fmt.Sprintf("genbrain.agents.%c.tasks.>", agent)
 	}
-	s := fmt.Sprintf("consumer %s filter=%s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d",
-		c.name, strings.Join(filters, ","), short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting)
+	s := fmt.Sprintf("consumer %s filter=%s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d seen=%s",
+		c.name, strings.Join(filters, ","), short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting, short(c.now))
 	if c.watches() {
 		s += " watches"
 	}

@@ -3,6 +3,7 @@ package brokersync
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -31,25 +32,23 @@ func TestASimulatedBrokerIsToldTruthfully(t *testing.T) {
 
 func simulate(t *testing.T, seed uint64) (untruth string) {
 	b := newSimBroker(rand.New(rand.NewPCG(seed, 1)))
-	w, state, said, played := newWorld(), NewState(nil), &strings.Builder{}, 0
-	look := func() string {
-		b.poll()
+	w, said, played := newWorld(), &strings.Builder{}, 0
+	look := func(slow, steps int) string {
+		b.poll(slow)
 		for _, line := range b.script[played:] {
-			if line == "starts-again" {
-				state = NewState(w.consumersStored())
-			} else if _, err := w.apply(line); err != nil {
+			if _, err := w.apply(line); err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
 		}
 		played = len(b.script)
-		for range 4 {
-			next, batch := stepAll(t, w, state, inOrder{})
-			state = next
+		for range steps {
+			next, batch := stepAll(t, w, w.states[w.replica], inOrder{})
+			w.states[w.replica] = next
 			twice := map[lifecycle.EventID]bool{}
 			for _, e := range batch.Events {
 				fmt.Fprintf(said, "%s  %s\n", short(b.now), describe(e))
-				wrong := b.untruth(e)
-				if w.events[e.ID] || twice[e.ID] {
+				wrong := b.allAlong(func(b *simBroker) string { return b.untruth(e) })
+				if w.events[e.ID] && len(w.states) == 1 || twice[e.ID] {
 					wrong = "that was said before"
 				}
 				twice[e.ID] = true
@@ -59,19 +58,40 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 			}
 			w.store(t, batch)
 		}
-		return b.misjudged(w)
+		return b.allAlong(func(b *simBroker) string { return b.misjudged(w) })
+	}
+	// looks has somebody look: once where that takes its time, then as often as it takes to say all there is to say.
+	looks := func() string {
+		b.turn()
+		if slow := pick(b.r, 0, 0, 20, 500); slow > 0 {
+			if wrong := look(slow, 1); wrong != "" {
+				return wrong
+			}
+		}
+		return look(0, 4)
 	}
 	for next := time.Duration(b.r.IntN(6000)) * time.Millisecond; b.now < 14*time.Second; {
+		b.passes(b.upTo(400, 20))
 		b.acts()
 		if b.now < next {
 			continue
 		}
-		if wrong := look(); wrong != "" {
+		if wrong := looks(); wrong != "" {
 			return wrong + "\n" + strings.Join(b.script, "\n") + "\n---\n" + said.String() + b.truth()
 		}
 		next = b.now + b.upTo(pick(b.r, 300, 3000), 200)
 	}
 	return ""
+}
+
+// allAlong is what is wrong by the broker as it was at each moment of the look at hand; empty where it was right at one of them.
+func (b *simBroker) allAlong(wrong func(*simBroker) string) (said string) {
+	for _, is := range append(b.looking, b) {
+		if said = wrong(is); said == "" {
+			return ""
+		}
+	}
+	return said
 }
 
 // untruth is what is wrong with an event that is said now; empty for nothing.
@@ -187,7 +207,7 @@ func (b *simBroker) misjudged(w *world) string {
 		f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
 		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) || f.Stored == nil { // Whom a message is for is not known before it is read.
 			continue
-		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.holds(seq) }); i >= 0 {
+		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.holds(seq) && (c.takes(seq) || state != lifecycle.StateCompleted) }); i >= 0 { // One that takes it no more is not named beside an acknowledgement.
 			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, workers[i].name)
 		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
 			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, workers[i].name)
@@ -212,7 +232,7 @@ func (c *simConsumer) holds(seq uint64) bool {
 func (c *simConsumer) died(seq uint64) bool {
 	s, m := c.share(seq), c.messages[seq]
 	told := s.usedUp && (s.usedAt < c.blind || s.usedAt >= c.until)
-	return told && !m.operator && !m.limited && !m.aged && !s.accepted && !s.acked && c.stored > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
+	return told && !m.operator && !m.limited && !m.aged && !s.accepted && !s.acked && c.simBroker.stored() > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.
@@ -224,4 +244,34 @@ func (b *simBroker) truth() string {
 		}
 	}
 	return said.String()
+}
+
+// clone is the broker as it is now.
+func (b *simBroker) clone() *simBroker {
+	is := *b
+	is.messages, is.captures, is.consumers = copies(b.messages), nil, nil
+	for _, c := range b.captures {
+		is.captures = append(is.captures, copyOf(c))
+	}
+	for _, c := range b.consumers {
+		c = copyOf(c)
+		c.simBroker, c.former = &is, slices.Clone(c.former)
+		c.deliveries, c.pending, c.shares = copies(c.deliveries), copies(c.pending), copies(c.shares)
+		c.again, c.queue = maps.Clone(c.again), slices.Clone(c.queue)
+		is.consumers = append(is.consumers, c)
+	}
+	return &is
+}
+
+func copyOf[T any](p *T) *T {
+	v := *p
+	return &v
+}
+
+func copies[K comparable, T any](m map[K]*T) map[K]*T {
+	out := make(map[K]*T, len(m))
+	for k, p := range m {
+		out[k] = copyOf(p)
+	}
+	return out
 }

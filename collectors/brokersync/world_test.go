@@ -22,7 +22,12 @@ var tasks = lifecycle.StreamID{Name: "TASKS"}
 // world is the broker and the store of a scenario.
 type world struct {
 	rules     Rules
-	seen      Observation // Without consumers and presence.
+	seen      Observation      // Without consumers and presence.
+	look      glance           // What the poll at hand sees of the broker.
+	looked    bool             // It looked already,
+	slow      bool             // and that some time before it asks for more.
+	states    map[string]State // What each replica remembers.
+	replica   string           // The one that looks.
 	consumers map[string]Consumer
 	stored    map[uint64]string // Messages in the stream: subject by sequence.
 	storedAt  map[uint64]lifecycle.Micros
@@ -41,8 +46,20 @@ type world struct {
 	gaps      []lifecycle.Gap             // In which lines were lost, the latest first.
 }
 
+// glance is a broker as it was when a poll looked at it. What comes after is met by the questions of the poll.
+type glance struct {
+	seen      Observation
+	consumers map[string]Consumer
+	stored    map[uint64]string
+}
+
+func (w *world) glance() glance {
+	return glance{seen: w.seen, consumers: maps.Clone(w.consumers), stored: maps.Clone(w.stored)}
+}
+
 func newWorld() *world {
 	return &world{
+		states:    map[string]State{"": NewState(nil)},
 		rules:     Rules{Waits: Waits{Refute: 2 * time.Second, Vanish: 2 * time.Second, Orphan: 5 * time.Second}, PageSize: 1000, Earlier: time.Second},
 		seen:      Observation{Stream: tasks, Created: at(-time.Hour), FirstSeq: 1},
 		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{}, subjects: map[uint64]string{},
@@ -51,12 +68,15 @@ func newWorld() *world {
 	}
 }
 
-// observe is what the broker says now.
+// observe is what the poll at hand saw.
 func (w *world) observe(o order, cursor uint64) Observation {
-	seen := w.seen
-	seen.Msgs, seen.ConsumersAt = uint64(len(w.stored)), seen.At
-	for _, c := range w.consumers {
-		c.ObservedAt = seen.At
+	seen := w.look.seen
+	seen.Msgs, seen.ConsumersAt = uint64(len(w.look.stored)), seen.At
+	for _, c := range w.look.consumers {
+		if !c.ObservedAt.Known() {
+			c.ObservedAt = seen.At
+		}
+		seen.ConsumersAt = min(seen.ConsumersAt, c.ObservedAt)
 		seen.Consumers = append(seen.Consumers, c)
 	}
 	seen.Consumers = sortedConsumers(seen.Consumers)
@@ -70,7 +90,7 @@ func (w *world) observe(o order, cursor uint64) Observation {
 }
 
 func (w *world) presence(cursor uint64) Presence {
-	p := Presence{First: w.seen.FirstSeq, Last: w.seen.LastSeq, Listed: slices.Sorted(maps.Keys(w.stored))}
+	p := Presence{First: w.look.seen.FirstSeq, Last: w.look.seen.LastSeq, Listed: slices.Sorted(maps.Keys(w.look.stored))}
 	if p.From, p.To = p.First, p.Last; !w.walked {
 		return p
 	}
@@ -187,7 +207,7 @@ func (w *world) read(r ReadRange) Reading {
 func (w *world) store(t *testing.T, b lifecycle.Batch) {
 	t.Helper()
 	for _, e := range b.Events {
-		if w.events[e.ID] {
+		if w.events[e.ID] && len(w.states) == 1 {
 			t.Fatalf("said twice: %s", describe(e))
 		}
 		w.events[e.ID] = true
