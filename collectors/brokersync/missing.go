@@ -71,34 +71,47 @@ func (st *step) readPassed() {
 		}
 		st.askDeletions(c, m)
 		st.askAboutClaim(m)
-		if c == nil || !st.view.sole(c, m) {
+		if !st.view.sole(c, m) {
 			continue
 		}
-		if m.Key.Seq > c.DeliveredSeq {
+		beyond := c != nil && m.Key.Seq > c.DeliveredSeq
+		if beyond {
 			st.readBeyond(*c)
 		}
 		limit := st.next.Missing[m.Key.Seq].Limits.MaxPerSubject
-		if m.Key.Seq > c.DeliveredSeq && limit <= 0 {
+		if (c == nil || beyond) && limit <= 0 {
 			continue
 		}
-		s, begun := read[c.Name]
+		s, begun := read[c.name()]
 		if !begun {
 			s.from = m.Key.Seq - min(m.Key.Seq-1, lookback)
 		}
 		s.to = max(s.to, m.Key.Seq+lookback+uint64(min(max(limit, 0), passedRead/4)))
-		read[c.Name] = s
+		read[c.name()] = s
 	}
 	st.known.passed = map[string]passed{}
-	for _, c := range st.view.Consumers {
-		s, some := read[c.Name]
+	pass := func(c *Consumer) {
+		s, some := read[c.name()]
 		if !some {
-			continue
+			return
 		}
 		rows, ok := st.rowsIn(s.from, min(s.to, st.view.LastSeq), passedRead)
 		if ok && len(rows) < passedRead {
-			st.known.passed[c.Name] = passedBy(st.view, c, rows)
+			st.known.passed[c.name()] = passedBy(st.view, c, rows)
 		}
 	}
+	pass(nil)
+	for i := range st.view.Consumers {
+		pass(&st.view.Consumers[i])
+	}
+}
+
+// name is that of a consumer; empty where there is none.
+func (c *Consumer) name() string {
+	if c == nil {
+		return ""
+	}
+	return c.Name
 }
 
 // readBeyond reads whether a consumer delivered messages that it has not reached by the broker's word: then the broker has forgotten that, and what it denies
@@ -131,7 +144,7 @@ func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
 	st.questions.Deleted = st.facts.Deleted == nil
 }
 
-// passed is what lines tell of the deliveries of a consumer. It delivers messages for the first time in the order of the stream.
+// passed is what lines tell of the deliveries of a consumer, or of none, and of what was stored. It delivers messages for the first time in the order of the stream.
 type passed struct {
 	firsts []first // In the order of the stream.
 	all    evidence
@@ -148,17 +161,17 @@ type stored struct {
 // first is the first delivery of a message.
 type first struct{ seq, cseq uint64 }
 
-func passedBy(v view, c Consumer, rows []lifecycle.MessageFacts) passed {
+func passedBy(v view, c *Consumer, rows []lifecycle.MessageFacts) passed {
 	p := passed{all: evidence{}, stored: map[string][]stored{}}
 	for _, m := range rows {
-		if !v.takes(c, m) {
-			continue
-		}
-		if m.Stored != nil {
+		if m.Stored != nil && (c == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject)) {
 			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], stored{m.Key.Seq, m.Stored.At})
 		}
+		if c == nil || !v.takes(*c, m) {
+			continue
+		}
 		p.forgot = p.forgot || m.ContestedBy(c.Name)
-		known := evidenceOf(m, c)
+		known := evidenceOf(m, *c)
 		p.all.join(known)
 		for cseq, n := range known {
 			if n == 1 {
@@ -240,7 +253,7 @@ func (k known) undecided(v view, c *Consumer, m lifecycle.MessageFacts, missed M
 	if v.Drained >= missed.Since.Add(proofWait) || m.CurrentAttempt() > 0 || !v.sole(c, m) {
 		return false
 	}
-	overflow := missed.Limits.MaxPerSubject > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(missed, m).Known()
+	overflow := missed.Limits.MaxPerSubject > 0 && !missed.Full && !k.passed[c.name()].overflowed(missed, m).Known()
 	return (overflow && v.Verifiable < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
 }
 
