@@ -95,9 +95,9 @@ func waitsStill(c Consumer, m lifecycle.MessageFacts, known evidence) bool {
 	return c.Steady.Known() && earliestBegin(c, m, l) >= c.Steady && mostUnseen(c, m, known, c.ObservedAt) == 0
 }
 
-// unread reports whether publishes were not read yet of messages that may be among the consumer's open deliveries.
+// unread reports whether publishes were not read yet, from their lines or where those were lost from the stream, of messages that may be among the consumer's open deliveries.
 func (v view) unread(c Consumer) bool {
-	return c.openSpan() > 1 && c.DeliveredSeq-1 > max(c.FloorSeq, v.Verifiable)
+	return c.openSpan() > 1 && c.DeliveredSeq-1 > max(c.FloorSeq, v.Verified)
 }
 
 // tellsLater reports whether a later poll, for which they are read, may tell whose each of the open deliveries was.
