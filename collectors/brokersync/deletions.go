@@ -100,14 +100,11 @@ func (v view) saidToGo(s *lifecycle.StoredFacts) bool {
 	return false
 }
 
-// mayHaveTaken reports whether a consumer of that name may have taken a message: it was seen to take the subject, or nobody ever looked at one and it is not
-// named as the worker of another agent.
+// mayHaveTaken reports whether a consumer of that name may have taken a message: it was seen to take the subject, or nobody ever looked at one. Whose worker its name says
+// it is proves nothing.
 func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
-	if took, known := v.seenToTake(name, s); known {
-		return took
-	}
-	agent := fleet.AgentOfWorker(name)
-	return agent == "" || s.Agent == "" || agent == s.Agent
+	took, known := v.seenToTake(name, s)
+	return took || !known
 }
 
 // seenToTake reports whether a consumer of that name was seen to take the subject of a message since it was stored, and whether one was ever seen.
