@@ -68,7 +68,7 @@ func (j *judgement) sort() {
 		f := j.of(*c)
 		switch present, known := j.view.Present.Has(m.Key.Seq); {
 		case !known:
-		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && (!j.view.Kept || !answered(m)):
+		case present && !c.mayHaveSkipped(m) && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && (!j.view.Kept || !answered(m)):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)

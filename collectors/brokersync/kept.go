@@ -51,9 +51,11 @@ func (v view) shares(m lifecycle.MessageFacts) bool {
 }
 
 // takes reports whether a consumer delivers a message: in a work queue the only one does, in another stream each workers' consumer that takes its subject, or is
-// named by its lines where no publish line says that.
+// named by its lines where no publish line says that. None does that was past it before it took its subject.
 func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
 	switch {
+	case c.skipped(m):
+		return false
 	case v.Kept && m.Stored != nil:
 		return !c.Watches && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
 	case v.Kept:
@@ -67,8 +69,8 @@ func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
 // that one lives no more.
 func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
 	for _, o := range v.Consumers {
-		takes := v.takes(o, m) || m.Stored == nil && c != nil && !o.Watches && o.meets(*c)
-		if v.Kept && takes && o.Name != m.Consumer && o.FloorSeq < m.Key.Seq {
+		may := v.takes(o, m) || o.strayedWith(m) || m.Stored == nil && c != nil && !o.Watches && o.meets(*c)
+		if v.Kept && may && o.Name != m.Consumer && o.FloorSeq < m.Key.Seq {
 			out = append(out, o.Name)
 		}
 	}

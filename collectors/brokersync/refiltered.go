@@ -28,9 +28,22 @@ func (c Consumer) skipped(m lifecycle.MessageFacts) bool {
 	return m.Stored != nil && m.Key.Seq <= r.Seq && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
 }
 
+// mayHaveSkipped reports whether a consumer may never deliver a message that is behind the last one that it delivered: it came to take the subject later, and how far it had
+// looked through the stream by then nobody can tell.
+func (c Consumer) mayHaveSkipped(m lifecycle.MessageFacts) bool {
+	r := c.Refiltered
+	before := m.Stored != nil && m.Stored.At <= r.At && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
+	return before && m.Key.Seq != c.DeliveredSeq && len(evidenceOf(m, c)) == 0
+}
+
 // took reports whether a consumer can have taken a message by filters that it has no more.
 func (c Consumer) took(m lifecycle.MessageFacts) bool {
 	return m.Stored != nil && c.Refiltered.Took(m.Stored)
+}
+
+// strayedWith reports whether a workers' consumer may have a message in hand that it takes no more.
+func (c Consumer) strayedWith(m lifecycle.MessageFacts) bool {
+	return !c.Watches && c.Refiltered.Strays && c.took(m) && deliveredBy(c, m.Key.Seq)
 }
 
 // tookOver reports whether lines of a message that the consumer takes name another one: that is deleted, or takes other subjects now.
