@@ -112,7 +112,7 @@ func (w *world) apply(line string) (poll bool, err error) {
 		return false, nil
 	case "captured":
 		seq, err := strconv.ParseUint(parts[0], 10, 64)
-		w.published(seq, 0)
+		w.published(seq)
 		return false, err
 	case "message", "gone":
 		return false, w.message(verb == "gone", parts)
@@ -164,21 +164,20 @@ func (w *world) message(gone bool, parts []string) error {
 		subject = "genbrain.agents.a.tasks.blog"
 	}
 	_, lost := f.take("lost")
-	stored, ttl := at(f.duration("at", 0)), f.duration("ttl", 0)
-	w.stored[seq], w.storedAt[seq] = subject, stored
+	w.stored[seq], w.storedAt[seq], w.ttls[seq] = subject, at(f.duration("at", 0)), f.duration("ttl", 0)
 	w.seen.LastSeq = max(w.seen.LastSeq, seq)
 	if w.subjects[seq] = subject; !lost {
-		w.published(seq, ttl)
+		w.published(seq)
 	}
 	return f.done()
 }
 
 // published takes in the publish line of a message.
-func (w *world) published(seq uint64, ttl time.Duration) {
+func (w *world) published(seq uint64) {
 	agent, _, _ := fleet.NewContract("").ParseTaskSubject(w.subjects[seq])
 	w.join(lifecycle.Event{
 		Kind: lifecycle.Published, At: w.storedAt[seq], Agent: agent, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq},
-		Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.subjects[seq]}, Publication: lifecycle.Publication{TTL: ttl}},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.subjects[seq]}, Publication: lifecycle.Publication{TTL: w.ttls[seq]}},
 	})
 }
 
@@ -222,9 +221,9 @@ func (w *world) consumer(name string, f *fields) error {
 		Stream: w.seen.Stream, Name: name, CreatedAt: at(f.duration("created", -time.Hour)), AckWait: f.duration("ack_wait", time.Second),
 		MaxDeliver: f.number("max_deliver", 3), MaxAckPending: f.number("max_ack_pending", 1), AckPending: f.number("pending", 0),
 		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", 0)), DeliveredAt: f.instant("last"),
-		ObservedAt: f.instant("seen"),
+		ObservedAt: f.instant("seen"), PausedUntil: f.instant("paused-until"),
 	}}
-	c.Filters = []string{"genbrain.agents.a.tasks.>"}
+	c.Paused, c.Filters = c.PausedUntil.Known(), []string{"genbrain.agents.a.tasks.>"}
 	if steps, given := f.take("backoff"); given {
 		for _, step := range strings.Split(steps, ",") {
 			d, err := time.ParseDuration(step)

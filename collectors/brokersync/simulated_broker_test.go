@@ -20,6 +20,7 @@ type simBroker struct {
 	last      uint64
 	most      int           // Messages that the stream keeps of a subject, and
 	age       time.Duration // how long it keeps them; zero for no limit.
+	pages     string        // How much of it is read at once.
 	kept      bool          // The stream keeps its messages: it is no work queue, and several consumers may take the same ones,
 	interest  bool          // until each of these is done with them.
 	consumers []*simConsumer
@@ -47,6 +48,8 @@ type simMessage struct {
 	operator bool // Somebody deleted it.
 	limited  bool // A limit of the stream removed it.
 	aged     bool // It reached the age that the stream allows.
+	expired  bool // It reached its own time to live.
+	ttl      time.Duration
 	lost     bool // No line tells of it.
 }
 
@@ -68,6 +71,7 @@ func newSimBroker(r *rand.Rand) *simBroker {
 	b := &simBroker{
 		r: r, messages: map[uint64]*simMessage{}, looked: map[int]bool{}, captures: []*simCapture{{name: fleet.CapturePub}, {name: fleet.CaptureAck}, {name: fleet.CaptureEvt}}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0, replicas: 1 + r.IntN(4)/3,
 	}
+	b.pages = pick(r, "", "", " page=8", " page=8 walked")
 	b.script = append(b.script, b.limits())
 	if b.kept {
 		b.interest = r.IntN(3) == 0
@@ -116,13 +120,15 @@ func (b *simBroker) acts() {
 		b.purge()
 	case n < 180:
 		c.change()
-	case n < 183 && !c.gone:
+	case n < 181:
+		c.pause()
+	case n < 184 && !c.gone:
 		c.recreate()
-	case n < 187 && c.gone:
+	case n < 188 && c.gone:
 		c.returns()
-	case n < 189:
+	case n < 190:
 		b.restart()
-	case n < 191:
+	case n < 192:
 		b.changeLimits()
 	}
 }
@@ -131,9 +137,13 @@ func (b *simBroker) acts() {
 func (b *simBroker) passes(d time.Duration) {
 	for end := b.now + d; b.now < end; {
 		b.now = min(b.now+5*time.Millisecond, end)
-		for seq := uint64(1); b.age > 0 && seq <= b.last; seq++ {
-			if m := b.messages[seq]; !m.gone && b.now-m.at >= b.age {
-				m.aged = true
+		for seq := uint64(1); seq <= b.last; seq++ {
+			m := b.messages[seq]
+			if m.gone {
+				continue
+			}
+			m.aged, m.expired = b.age > 0 && b.now-m.at >= b.age, m.ttl > 0 && b.now-m.at >= m.ttl
+			if m.aged || m.expired {
 				b.remove(seq)
 			}
 		}
@@ -147,9 +157,9 @@ func (b *simBroker) passes(d time.Duration) {
 func (b *simBroker) publish() {
 	b.last++
 	agents := pick(b.r, b.workers()...).agents
-	m := &simMessage{agent: pick(b.r, strings.Split(agents, "")...), at: b.now}
+	m := &simMessage{agent: pick(b.r, strings.Split(agents, "")...), at: b.now, ttl: pick(b.r, 0, 0, 0, 0, 2*time.Second, 4*time.Second)}
 	b.messages[b.last] = m
-	b.script = append(b.script, fmt.Sprintf("message %d at=%s subject=genbrain.agents.%s.tasks.blog lost", b.last, short(b.now), m.agent))
+	b.script = append(b.script, fmt.Sprintf("message %d at=%s subject=genbrain.agents.%s.tasks.blog ttl=%s lost", b.last, short(b.now), m.agent, short(m.ttl)))
 	if b.interest && !slices.ContainsFunc(b.consumers, func(c *simConsumer) bool { return c.needs(b.last) }) {
 		m.lost = true
 		b.goes(b.last) // It is not kept, and nothing tells of it.
@@ -214,23 +224,26 @@ func (b *simBroker) remove(seq uint64) {
 	}
 }
 
-// purge removes all messages, or an agent's. The broker says nothing of those that workers had.
+// purge removes all messages, those of an agent, or those up to one. The broker says nothing of those that workers had.
 func (b *simBroker) purge() {
-	agents := pick(b.r, b.consumers...).agents
-	for _, c := range b.consumers {
-		if len(c.agents) > len(agents) { // What becomes of a consumer that takes other messages too is not played.
-			agents = c.agents
-		}
+	agents, end := pick(b.r, "a", "b", "ab", "ab"), b.last+1
+	if b.last > 0 && agents == "ab" && b.r.IntN(2) == 0 {
+		end = 1 + uint64(b.r.IntN(int(b.last)))
 	}
-	for seq := uint64(1); seq <= b.last; seq++ {
+	for seq := uint64(1); seq < end; seq++ {
 		if m := b.messages[seq]; !m.gone && strings.Contains(agents, m.agent) {
 			m.operator = true
 			b.goes(seq)
 		}
 	}
 	for _, c := range b.consumers {
-		if strings.Contains(agents, c.agents) {
-			c.purged()
+		switch {
+		case len(agents) == 1 && c.agents == agents:
+			c.purged(b.last+1, false)
+		case strings.Contains(c.agents, agents):
+			c.purged(b.first(), len(agents) == 1)
+		case len(agents) > 1:
+			c.purged(b.first(), false)
 		}
 	}
 }
@@ -274,7 +287,7 @@ func (b *simBroker) poll(slow int) {
 		b.goesOn(slow)
 	}
 	b.looked[b.replica], b.looking = true, append(b.looking, b.clone())
-	b.script = append(b.script, fmt.Sprintf("stream first=%d", b.first()))
+	b.script = append(b.script, fmt.Sprintf("stream first=%d%s", b.first(), b.pages))
 	if slow > 0 {
 		b.script = append(b.script, "look "+short(b.now))
 	}

@@ -23,6 +23,7 @@ type simConsumer struct {
 	former     []*simDelivery // Of consumers of the same name that lived before.
 	looked     map[int]bool   // Which replicas looked at it since it was changed last.
 	gone       bool           // It was deleted, and not created again.
+	paused     time.Duration  // Until then.
 	widened    time.Duration  // When it came to take what it took not before; zero for never.
 	simLife
 }
@@ -174,7 +175,7 @@ func (c *simConsumer) checkPending() {
 			c.again[seq] = n
 			continue
 		}
-		c.queue = append(c.queue, seq)
+		c.queue, c.pending[seq].from = append(c.queue, seq), c.now
 	}
 }
 
@@ -188,7 +189,7 @@ func (c *simConsumer) useUp(seq uint64, n int) {
 
 // pull is one question of a worker.
 func (c *simConsumer) pull() {
-	if c.gone {
+	if c.gone || c.now < c.paused {
 		return
 	}
 	for len(c.queue) > 0 {
@@ -253,13 +254,29 @@ func (c *simConsumer) drops(seq uint64, n int) {
 	c.settle(seq)
 }
 
-// purged is what the consumer does where all its messages were purged: it counts as having delivered everything up to the end of the stream.
-func (c *simConsumer) purged() {
-	c.passed, c.seq = c.last, c.last
-	c.floorC, c.floorS = c.cseq, c.seq
-	clear(c.pending)
-	clear(c.again)
-	c.queue = nil
+// purged is what the consumer does where messages were purged, those that it takes and others: it is past all before the first that is left. If it was not, it gives up
+// those in hand that are before that, or where only some that it takes were purged those that are gone. It forgets what it was to deliver again, until the wait is over.
+func (c *simConsumer) purged(first uint64, some bool) {
+	c.passed = max(c.passed, first-1)
+	c.seq = c.passed
+	if c.floorS < first {
+		c.floorS = first - 1
+		for seq, p := range c.pending {
+			if seq < first || some && c.messages[seq].gone {
+				c.floorC = max(c.floorC, p.cseq)
+				c.forget(seq)
+			}
+		}
+	}
+	if c.queue = nil; len(c.pending) == 0 {
+		clear(c.again)
+		c.floorC, c.floorS = c.cseq, c.seq
+	}
+}
+
+// pause has it give nothing out for some time.
+func (c *simConsumer) pause() {
+	c.paused = c.now + c.upTo(4000, 500)
 }
 
 // settle has the consumer done with a message.
@@ -479,6 +496,9 @@ func (c *simConsumer) state() string {
 	}
 	if c.moved > 0 {
 		s += " last=" + short(c.moved)
+	}
+	if c.now < c.paused {
+		s += " paused-until=" + short(c.paused)
 	}
 	if len(c.backoff) > 0 {
 		s += fmt.Sprintf(" backoff=%s,%s", short(c.backoff[0]), short(c.backoff[1]))

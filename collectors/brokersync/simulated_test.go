@@ -157,7 +157,7 @@ func (b *simBroker) notVanished(e lifecycle.Event) string {
 		return ""
 	case by == lifecycle.RemovedByOperator,
 		by == lifecycle.RemovedByLimit && !m.limited && !newer(func(o *simMessage) bool { return o.operator }),
-		by == lifecycle.RemovedByAge && !m.aged && !newer(func(o *simMessage) bool { return o.lost }):
+		(by == lifecycle.RemovedByTTL && !m.expired || by == lifecycle.RemovedByAge && !m.aged) && !newer(func(o *simMessage) bool { return o.lost }):
 		return "something else removed it"
 	}
 	return ""
@@ -232,7 +232,7 @@ func (c *simConsumer) holds(seq uint64) bool {
 func (c *simConsumer) died(seq uint64) bool {
 	s, m := c.share(seq), c.messages[seq]
 	told := s.usedUp && (s.usedAt < c.blind || s.usedAt >= c.until)
-	return told && !m.operator && !m.limited && !m.aged && !s.accepted && !s.acked && c.simBroker.stored() > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
+	return told && !m.operator && !m.limited && !m.aged && !m.expired && !s.accepted && !s.acked && c.simBroker.stored() > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.

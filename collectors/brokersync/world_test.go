@@ -32,6 +32,7 @@ type world struct {
 	stored    map[uint64]string // Messages in the stream: subject by sequence.
 	storedAt  map[uint64]lifecycle.Micros
 	subjects  map[uint64]string
+	ttls      map[uint64]time.Duration
 	walked    bool // Presence comes page by page.
 
 	facts     map[lifecycle.MessageKey]lifecycle.MessageFacts
@@ -62,7 +63,7 @@ func newWorld() *world {
 		states:    map[string]State{"": NewState(nil)},
 		rules:     Rules{Waits: Waits{Refute: 2 * time.Second, Vanish: 2 * time.Second, Orphan: 5 * time.Second}, PageSize: 1000, Earlier: time.Second},
 		seen:      Observation{Stream: tasks, Created: at(-time.Hour), FirstSeq: 1},
-		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{}, subjects: map[uint64]string{},
+		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{}, ttls: map[uint64]time.Duration{}, subjects: map[uint64]string{},
 		facts: map[lifecycle.MessageKey]lifecycle.MessageFacts{}, known: map[consumerKey]lifecycle.ConsumerState{},
 		begin: Begin{Stored: true}, deleted: Deletions{From: at(-time.Hour), Last: map[string]lifecycle.Micros{}}, updated: Updates{From: at(-time.Hour)}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
 	}
@@ -196,7 +197,7 @@ func (w *world) read(r ReadRange) Reading {
 		key := lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}
 		e := lifecycle.Event{
 			ID: lifecycle.NewEventID(Name, string(lifecycle.Repaired), key.String()), Kind: lifecycle.Repaired, At: w.storedAt[seq], Message: key,
-			Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.stored[seq]}},
+			Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.stored[seq]}, Publication: lifecycle.Publication{TTL: w.ttls[seq]}},
 		}
 		out.Messages = append(out.Messages, ReadMessage{Seq: seq, Batch: lifecycle.Batch{Events: []lifecycle.Event{e}}})
 	}
