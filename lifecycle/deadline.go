@@ -91,13 +91,15 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 		return held
 	}
 	wait := c.Wait(ev.n)
-	held := lease{basis: ev.beganAt}
+	held, doubtful := lease{basis: ev.beganAt}, false
 	for i, b := range ev.beats() {
 		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
 		certain = certain && b.at >= c.WaitsSince  // So may one that came under a wait that was in force before.
-		if until := c.Until(held.basis, max(wait, ev.life.apart())); certain && b.at > latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, until) {
+		until := c.Until(held.basis, max(wait, ev.life.apart()))
+		if certain && b.at > latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, until) {
 			break
 		}
+		doubtful = doubtful || certain && b.at > until // It came in time only if another one came in a gap.
 		held.basis, held.beat = b.at, b.at
 		if held.sender = b.n; b.n != ev.n && ev.current.LastBeat == b.at {
 			held.sender = ev.n
@@ -109,7 +111,7 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	if held.latest = held.deadline; held.deadline.Known() {
 		held.latest = latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, held.deadline)
 	}
-	held.atLatest = ev.mayEndEarlier(c, held.basis)
+	held.atLatest = doubtful || ev.mayEndEarlier(c, held.basis)
 	return held
 }
 
