@@ -43,8 +43,8 @@ func numbered(n int, c Consumer) string {
 	return fmt.Sprintf("attempt %d of %d", n, c.MaxDeliver)
 }
 
-// expiry says that a lease ran out, unless the store knows it, or the deadline may not have passed: the heartbeats sent by the latest one must be stored. Where the store
-// knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
+// expiry says that a lease ran out, unless the store knows it, or the deadline may not have passed: the heartbeats sent by the latest one must be stored, and the consumer was
+// looked at since. Where the store knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
 func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, l lifecycle.Lease, why string) []lifecycle.Event {
 	if l.Latest > l.Deadline { // Heartbeats of which the lines were lost may have prolonged it.
 		l.Deadline, l.AtLatest = l.Latest, true
@@ -58,15 +58,15 @@ func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFac
 		if opposite == nil || opposite.Judged <= known.Judged {
 			return nil
 		}
-		coordinates = append(coordinates, uint64(v.At))
+		coordinates = append(coordinates, uint64(c.ObservedAt))
 	}
-	if v.At < l.Latest || v.Drained < l.Latest.Add(captureLag) {
+	if c.ObservedAt < l.Latest || v.Drained < l.Latest.Add(captureLag) {
 		return nil
 	}
 	e := newEvent(kind, m, &c, l.Deadline, coordinates...)
 	e.Attempt = a.N
 	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = l.Basis, l.Deadline, why
-	e.Detail.Judged, e.Detail.AtLatest = v.At, l.AtLatest
+	e.Detail.Judged, e.Detail.AtLatest = c.ObservedAt, l.AtLatest
 	if kind == lifecycle.PresumedDead {
 		e.Detail.Beside = v.beside(&c, m)
 	}
