@@ -224,7 +224,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 // absent concludes about an open message that is not in the stream, once it was missing for long enough, and reports whether it did.
 func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool) {
 	missed, ok := j.missed[o.Message.Key.Seq]
-	missed.Over = j.known.passed[c.name()].overflowed(missed, o.Message)
+	missed.Over, missed.Room = j.known.passed[c.name()].overflowed(missed, o.Message)
 	missed.Full = missed.Full || missed.Over.Known()
 	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) {
 		return false

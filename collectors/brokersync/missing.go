@@ -40,7 +40,7 @@ func (st *step) missFirst(m lifecycle.MessageFacts, older, subjects map[string]b
 		return
 	}
 	missed := Missed{Since: st.view.At, Last: st.view.LastSeq, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq, Limits: st.view.Limits}
-	missed.After, missed.Former = st.lastThere(m)
+	missed = st.notedBefore(missed, m)
 	if limit := st.view.Limits.MaxPerSubject; limit > 0 && m.Stored != nil && !older[m.Stored.Subject] {
 		if subject := m.Stored.Subject; subjects[subject] || len(subjects) < st.rules.subjects() {
 			subjects[subject] = true
@@ -152,10 +152,11 @@ type passed struct {
 	stored map[string][]stored // By subject: the messages that were stored, in their order.
 }
 
-// stored is a message that was stored.
+// stored is a message that was stored, and when its own time to live was over.
 type stored struct {
-	seq uint64
-	at  lifecycle.Micros
+	seq    uint64
+	at     lifecycle.Micros
+	lapsed lifecycle.Micros
 }
 
 // first is the first delivery of a message.
@@ -165,7 +166,7 @@ func passedBy(v view, c *Consumer, rows []lifecycle.MessageFacts) passed {
 	p := passed{all: evidence{}, stored: map[string][]stored{}}
 	for _, m := range rows {
 		if m.Stored != nil && (c == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject)) {
-			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], stored{m.Key.Seq, m.Stored.At})
+			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], stored{m.Key.Seq, m.Stored.At, endOf(m, ttlOf(m))})
 		}
 		if c == nil || !v.takes(*c, m) {
 			continue
@@ -206,18 +207,24 @@ func (p passed) over(c Consumer, seq uint64) bool {
 }
 
 // overflowed is when so many messages of its subject had been stored after a message that its limit must have removed it, before it was missed; zero where it need not
-// have.
-func (p passed) overflowed(missed Missed, m lifecycle.MessageFacts) lifecycle.Micros {
+// have. And when the first of those left by its own time to live.
+func (p passed) overflowed(missed Missed, m lifecycle.MessageFacts) (over, room lifecycle.Micros) {
 	limit := missed.Limits.MaxPerSubject
 	if limit <= 0 || m.Stored == nil {
-		return 0
+		return 0, 0
 	}
 	all := p.stored[m.Stored.Subject]
 	at, _ := slices.BinarySearchFunc(all, m.Key.Seq+1, func(s stored, seq uint64) int { return cmp.Compare(s.seq, seq) })
-	if last := int64(at) + limit - 1; last < int64(len(all)) && all[last].at <= missed.Since {
-		return all[last].at
+	last := int64(at) + limit - 1
+	if last >= int64(len(all)) || all[last].at > missed.Since {
+		return 0, 0
 	}
-	return 0
+	for _, s := range all[at:last] {
+		if s.lapsed.Known() && (!room.Known() || s.lapsed < room) {
+			room = s.lapsed
+		}
+	}
+	return all[last].at, room
 }
 
 // undelivered reports whether it is proved that no worker ever had a missing message: only one consumer can have delivered it, and that one has
@@ -253,8 +260,9 @@ func (k known) undecided(v view, c *Consumer, m lifecycle.MessageFacts, missed M
 	if v.Drained >= missed.Since.Add(proofWait) || m.CurrentAttempt() > 0 || !v.sole(c, m) {
 		return false
 	}
-	overflow := missed.Limits.MaxPerSubject > 0 && !missed.Full && !k.passed[c.name()].overflowed(missed, m).Known()
-	return (overflow && v.Verifiable < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
+	over, _ := k.passed[c.name()].overflowed(missed, m)
+	overflow := missed.Limits.MaxPerSubject > 0 && !missed.Full && !over.Known()
+	return (overflow && v.Verified < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
 }
 
 // expectsLines reports whether lines of the consumer's deliveries may still come: some are in hand, or were answered just now.

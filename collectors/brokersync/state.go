@@ -43,13 +43,15 @@ type State struct {
 
 // Missed is what an observation showed that missed an open message first.
 type Missed struct {
-	Since  lifecycle.Micros // Its time.
-	Last   uint64           // The last sequence of the stream at that time.
-	Full   bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
-	Over   lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
-	After  lifecycle.Micros // It was there at that time, or stored then.
-	Limits Limits           // Of the stream as it was missed,
-	Former *Limits          // and before, at every look since it was there; nil where they are not known.
+	Since    lifecycle.Micros // Its time.
+	Last     uint64           // The last sequence of the stream at that time.
+	Full     bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
+	Over     lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
+	Room     lifecycle.Micros // When the first of those left by its own time to live, so that there may have been room; zero where none did.
+	After    lifecycle.Micros // It was there at that time, or stored then.
+	Limits   Limits           // Of the stream as it was missed,
+	Former   *Limits          // and before, at every look since it was there; nil where they are not known,
+	FormerAt lifecycle.Micros // the last of which was then.
 }
 
 // NewState is the state of a stream of which only the consumers that the store knows are remembered.

@@ -12,23 +12,23 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// lastThere is when a message that is missed for the first time was there: when it was stored, or at the last look if that saw it. With the limits that the stream has had at
-// every look since; nil where others were seen, or nobody looked.
-func (st *step) lastThere(m lifecycle.MessageFacts) (at lifecycle.Micros, limits *Limits) {
+// notedBefore adds to what a message is missed with when it was there: when it was stored, or at the last look if that saw it. And the limits that the stream has had at every
+// look since, the last one among them; nil where others were seen, or nobody looked.
+func (st *step) notedBefore(missed Missed, m lifecycle.MessageFacts) Missed {
 	if m.Stored != nil {
-		at = m.Stored.At
+		missed.After = m.Stored.At
 	}
 	if st.was.Stream != st.view.Stream {
-		return at, nil
+		return missed
 	}
 	if present, _ := st.was.Present.Has(m.Key.Seq); present {
-		at = st.was.At
+		missed.After = st.was.At
 	}
-	if !st.was.At.Known() || at < st.was.LimitsAt {
-		return at, nil
+	if st.was.At.Known() && missed.After >= st.was.LimitsAt {
+		were := st.was.Limits
+		missed.Former, missed.FormerAt = &were, st.was.At
 	}
-	were := st.was.Limits
-	return at, &were
+	return missed
 }
 
 // askUpdates asks when the configuration of the stream was changed.
@@ -47,10 +47,12 @@ func (v view) relimited(m lifecycle.MessageFacts, missed Missed) (under lifecycl
 	if v.Updated == nil || v.Updated.From > missed.After || v.advisoriesLost(missed.After) {
 		return missed.Since, true
 	}
-	if under = min(v.Updated.Last, missed.Since); under < missed.After {
-		if former == nil {
-			return 0, false
-		}
+	switch under = v.Updated.Last; {
+	case under > missed.Since: // When it got those limits was told before, and is not known any more.
+		return missed.Since, true
+	case under < missed.After && (former == nil || under > missed.FormerAt): // It had them before.
+		return 0, false
+	case under < missed.After:
 		under = missed.Since // No advisory told.
 	}
 	return under, former == nil || former.mayRemove(m, missed, under)

@@ -35,11 +35,11 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 	if aged.Known() {
 		aged = max(aged, under)
 	}
-	switch {
-	case others:
-		missed.Over = 0
-	case missed.Over.Known():
+	if missed.Over.Known() {
 		missed.Over = max(missed.Over, under)
+	}
+	if others = others || missed.Room.Known() && missed.Room <= missed.Over; others {
+		missed.Over = 0
 	}
 	tooOld, outlived := aged.Known() && aged <= missed.Since, expired.Known() && expired <= missed.Since
 	end := aged
