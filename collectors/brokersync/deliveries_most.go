@@ -104,9 +104,13 @@ func (v view) unread(c Consumer) bool {
 func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" }
 
 // left is how many of the open deliveries are of the message in hand, at least and at most: those that no other message can have had, and two where the broker
-// delivered it again and they can be of no other. An answer to all may pass the first one of a message that it leaves in hand.
+// delivered it again and they can be of no other. An answer to all may pass the only one of a message that it leaves in hand.
 func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, most uint64) {
 	least, most = c.openSpan(), c.openSpan()
+	one := uint64(1)
+	if c.ForAll && !c.single() {
+		one = 0
+	}
 	again := c.Redelivered
 	for _, m := range slices.Concat(f.messages, f.others) {
 		if m.Key == hand.Key {
@@ -120,14 +124,14 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 	}
 	switch all := f.complete && !v.unread(c); {
 	case !all || most == 0:
-		return 1, c.openSpan()
+		return one, c.openSpan()
 	case again > 0 && !c.ForAll && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
 		least = max(least, 2)
 	}
 	if allowed := c.allowed(hand); allowed > 0 {
 		least = min(least, uint64(allowed))
 	}
-	return max(least, 1), most
+	return max(least, one), most
 }
 
 // mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor removed after
@@ -145,6 +149,9 @@ func mostOpen(v view, c Consumer, m lifecycle.MessageFacts) uint64 {
 	unseen, more := max(0, n-len(lines)), 0
 	if !usedUp && end.Known() {
 		more = max(0, mostUnseen(c, m, lines, end)-unseen)
+		if c.ForAll && firstSign(m) < c.Steady { // A broker that started again may have delivered it once more, before its wait was over.
+			more++
+		}
 	}
 	passed := m.Key.Seq <= c.FloorSeq && !c.ForAll // With what was delivered of it.
 	switch {
