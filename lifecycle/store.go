@@ -166,6 +166,7 @@ type Lowered struct {
 type Refiltered struct {
 	At      Micros   // The first look that saw it without the last of them.
 	Filters []string // All that it had before.
+	Again   []string // Those of them that it has now, and was seen without in between.
 	Seq     uint64   // The message that it had delivered last when it was seen with the last of them; zero where it was created since.
 	Strays  bool     // Its workers may still have messages of these subjects.
 }

@@ -70,6 +70,9 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	}
 	all, undecided, among := 0, 0, false
 	if f := j.inFlight[c.Name]; f != nil {
+		if f.unclear {
+			return false, false
+		}
 		for _, other := range f.messages {
 			all++
 			among = among || other.Key == m.Key

@@ -68,7 +68,9 @@ func (j *judgement) sort() {
 		f := j.of(*c)
 		switch present, known := j.view.Present.Has(m.Key.Seq); {
 		case !known:
-		case present && !c.mayHaveSkipped(m) && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && (!j.view.Kept || !answered(m)):
+		case present && c.mayHaveSkipped(m):
+			f.others, f.unclear = append(f.others, m), true
+		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && (!j.view.Kept || !answered(m)):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)
@@ -211,6 +213,9 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 		j.say(refuted(j.view, c, m, j.waits.Refute)...)
 	}
 	j.say(served(j.view, c, m, j.waits.Orphan)...)
+	if c == nil {
+		c = j.view.strayedWith(m)
+	}
 	if c == nil {
 		return
 	}

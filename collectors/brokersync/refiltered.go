@@ -13,7 +13,13 @@ func refilteredNow(old lifecycle.ConsumerState, c Consumer, at lifecycle.Micros)
 		filters := append(slices.Clone(r.Filters), old.Filters...)
 		slices.Sort(filters)
 		fewer := slices.ContainsFunc(old.Filters, func(f string) bool { return !slices.Contains(c.Filters, f) })
-		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Seq: old.DeliveredSeq, Strays: r.Strays || fewer}
+		var again []string
+		for _, f := range c.Filters {
+			if returns := slices.Contains(r.Filters, f) && !slices.Contains(old.Filters, f); returns || slices.Contains(r.Again, f) {
+				again = append(again, f)
+			}
+		}
+		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Again: again, Seq: old.DeliveredSeq, Strays: r.Strays || fewer}
 	}
 	if !same {
 		r.Seq = 0
@@ -32,8 +38,14 @@ func (c Consumer) skipped(m lifecycle.MessageFacts) bool {
 // looked through the stream by then nobody can tell.
 func (c Consumer) mayHaveSkipped(m lifecycle.MessageFacts) bool {
 	r := c.Refiltered
-	before := m.Stored != nil && m.Stored.At <= r.At && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
-	return before && m.Key.Seq != c.DeliveredSeq && len(evidenceOf(m, c)) == 0
+	if m.Stored == nil || m.Stored.At > r.At {
+		return false
+	}
+	returned := len(r.Again) > 0 && lifecycle.MatchesAny(r.Again, m.Stored.Subject)
+	if lifecycle.MatchesAny(r.Filters, m.Stored.Subject) && !returned {
+		return false
+	}
+	return m.Key.Seq != c.DeliveredSeq && len(evidenceOf(m, c)) == 0
 }
 
 // took reports whether a consumer can have taken a message by filters that it has no more.
@@ -44,6 +56,15 @@ func (c Consumer) took(m lifecycle.MessageFacts) bool {
 // strayedWith reports whether a workers' consumer may have a message in hand that it takes no more.
 func (c Consumer) strayedWith(m lifecycle.MessageFacts) bool {
 	return !c.Watches && c.Refiltered.Strays && c.took(m) && deliveredBy(c, m.Key.Seq)
+}
+
+// strayedWith is the consumer that may have a message in hand that it takes no more; nil where there is none.
+func (v view) strayedWith(m lifecycle.MessageFacts) *Consumer {
+	i := slices.IndexFunc(v.Consumers, func(c Consumer) bool { return c.strayedWith(m) })
+	if i < 0 {
+		return nil
+	}
+	return &v.Consumers[i]
 }
 
 // tookOver reports whether lines of a message that the consumer takes name another one: that is deleted, or takes other subjects now.
