@@ -232,7 +232,7 @@ func (c *simConsumer) holds(seq uint64) bool {
 func (c *simConsumer) died(seq uint64) bool {
 	s, m := c.share(seq), c.messages[seq]
 	told := s.usedUp && (s.usedAt < c.blind || s.usedAt >= c.until)
-	return told && !m.operator && !m.limited && !m.aged && !m.expired && !s.accepted && !s.acked && c.simBroker.stored() > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
+	return told && !m.operator && !m.limited && !m.aged && !m.expired && !s.accepted && !s.acked && c.stored() > max(s.usedAt, m.goneAt, c.seenAt)+6*time.Second
 }
 
 // truth is what really happened.
