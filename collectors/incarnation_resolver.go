@@ -263,6 +263,13 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live, fir
 		return err
 	}
 	incarnations := stored.Learn(actions, live)
+	if stored == nil && live.Known() {
+		captured, err := n.firstCaptured(ctx, name)
+		if err != nil {
+			return err
+		}
+		incarnations = incarnations.after(captured, live)
+	}
 	if last := len(incarnations) - 1; incarnations.cameBackUnseen(live, first) {
 		if incarnations[last].Restored, err = n.restored(ctx, name, live); err != nil {
 			return err
@@ -280,6 +287,28 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live, fir
 	}
 	n.known[name], n.seen[name] = incarnations, live
 	return nil
+}
+
+// firstCaptured is when the first message of a stream was captured; zero where none is known.
+func (n *IncarnationResolver) firstCaptured(ctx context.Context, name string) (at lifecycle.Micros, err error) {
+	stream, err := n.cfg.JetStream.Stream(ctx, name)
+	if err != nil {
+		return 0, fmt.Errorf("read stream %s: %w", name, err)
+	}
+	pub, err := leader.Find(ctx, n.cfg.Capture, fleet.CapturePub)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find %s: %w", fleet.CapturePub, err)
+	}
+	lines, err := FirstLines(ctx, pub, n.cfg.Contract, name, stream.CachedInfo().Config.Subjects)
+	for _, line := range lines {
+		if !at.Known() || line.At < at {
+			at = line.At
+		}
+	}
+	return at, err
 }
 
 // restored is the last sequence of a stream whose message is older than the stream: a backup brought it. Messages are looked at by halves.

@@ -3,6 +3,7 @@ package collectors_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -150,6 +151,40 @@ func TestAnObserverThatComesLateStillTellsEarlierLivesApart(t *testing.T) {
 	a, b := s.At("", fleet.StreamTasks, firstMsg).Epoch, s.At("", fleet.StreamTasks, secondMsg).Epoch
 	if a != 0 || b != second {
 		t.Errorf("epochs %d and %d, want 0 and %d", a, b, second)
+	}
+}
+
+// TestALostAdvisoryOfADeletionHidesNoEarlierLife: a broker may lose that advisory, and what captured it may have been made anew since.
+func TestALostAdvisoryOfADeletionHidesNoEarlierLife(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	_, firstMsg := live(t, js)
+	published := time.Now()
+	testkit.Eventually(t, patience, func() error { // What is apart by less may be told by servers whose clocks differ.
+		if passed := time.Since(published); passed < 1100*time.Millisecond {
+			return fmt.Errorf("only %s passed", passed)
+		}
+		return nil
+	})
+	recreate(t, js)
+	second, secondMsg := live(t, js)
+	s, err := js.Stream(t.Context(), fleet.CaptureEvt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rec := newRecorder()
+	for _, name := range []string{"at first", "after a restart"} {
+		s, err := incarnations(t, js, rec).Observe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := s.At("", fleet.StreamTasks, firstMsg).Epoch, s.At("", fleet.StreamTasks, secondMsg).Epoch
+		if a != 0 || b != second {
+			t.Errorf("%s: epochs %d and %d, want 0 and %d", name, a, b, second)
+		}
 	}
 }
 

@@ -96,6 +96,15 @@ func (l Incarnations) Learn(actions []StreamAction, live lifecycle.Micros) Incar
 	return out
 }
 
+// after are the incarnations of a stream of which a message is known that was captured before the living one was created, although no advisory told that another one was
+// deleted: a broker may lose that advisory, and what captured it may be gone.
+func (l Incarnations) after(captured, live lifecycle.Micros) Incarnations {
+	if len(l) != 1 || !captured.Known() || captured.Add(advisoryLag) >= live {
+		return l
+	}
+	return Incarnations{{}, {Epoch: live, From: live, Created: live}}
+}
+
 func (l Incarnation) start() lifecycle.Micros {
 	if l.Created.Known() {
 		return l.Created

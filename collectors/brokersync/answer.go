@@ -123,53 +123,11 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
 	kept := pub.CachedInfo().State
 	b.Discarded = max(kept.FirstSeq, 1) - 1 + uint64(kept.NumDeleted)
-	for _, subject := range a.cfg.Contract.CaptureSubjects(a.stream.CachedInfo().Config.Subjects) {
-		for _, captured := range fleet.CapturedSubjects(subject) {
-			first, err := firstCaptured(ctx, pub, captured, a.seen.Stream.Name)
-			if err != nil {
-				return b, err
-			}
-			if first > 0 && (b.FirstCaptured == 0 || first < b.FirstCaptured) {
-				b.FirstCaptured = first
-			}
+	lines, err := collectors.FirstLines(ctx, pub, a.cfg.Contract, a.seen.Stream.Name, a.stream.CachedInfo().Config.Subjects)
+	for _, line := range lines {
+		if b.FirstCaptured == 0 || line.Seq < b.FirstCaptured {
+			b.FirstCaptured = line.Seq
 		}
 	}
-	return b, nil
-}
-
-// foreignLines is how many lines of other streams are passed over in the search for the first line of one.
-const foreignLines = 100
-
-// firstCaptured is the sequence that the first line of a stream names in the capture stream, among those under a subject; zero when there is
-// none.
-func firstCaptured(ctx context.Context, pub *leader.Stream, subject, stream string) (uint64, error) {
-	if pub.CachedInfo().State.FirstSeq == 0 { // Nothing was ever captured.
-		return 0, nil
-	}
-	at := uint64(1)
-	for range foreignLines {
-		line, err := pub.NextMsg(ctx, at, subject)
-		if isGone(err) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, fmt.Errorf("read first publish: %w", err)
-		}
-		if last(line.Header[fleet.HeaderNatsStream]) == stream {
-			seq, err := strconv.ParseUint(last(line.Header[fleet.HeaderNatsSequence]), 10, 64)
-			if err == nil { // Else it is not a line of the broker.
-				return seq, nil
-			}
-		}
-		at = line.Sequence + 1
-	}
-	return 0, nil
-}
-
-// last is the last of some values: the broker's own, behind those that a publisher sent. Empty when there is none.
-func last(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[len(values)-1]
+	return b, err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"fleetglass/internal/testkit"
 )
 
@@ -56,24 +58,41 @@ var backups = []situation{{
 	name:  "a stream is restored from a backup before anybody looks, and messages wait in it",
 	since: 15, // Before, a restored stream keeps its time of creation.
 	on:    restored("seen afterwards"),
+	act:   restoredUnseen,
+	may:   all(doneAndPublishedAgain, of("waiting", all(is("published"), holds("outcome_unknown", "published")))),
+	never: of("waiting", isNot("completed", "terminated", "exhausted")),
+}, {
+	// The broker loses that advisory itself where it does not come to send it before the stream is gone.
+	name:  "a stream is restored from a backup before anybody looks, and no advisory tells that it was deleted",
+	since: 15,
+	on:    restored("not known to be deleted"),
+	mode:  afterwards,
 	act: func(c *clients) {
-		worker := c.workers()
-		c.publish(publish{task: "done"})
-		c.publish(publish{task: "waiting"})
-		backup := c.backUp()
-		c.ack(c.pull(worker))
-		c.works(time.Second)
-		c.seen() // As above.
-		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
-		c.works(2 * time.Second)
-		c.restore(backup)
+		restoredUnseen(c)
+		events, err := c.js.Stream(c.ctx, "OBS_EVT")
+		c.must(err)
+		c.must(events.Purge(c.ctx, jetstream.WithPurgeSubject("$JS.EVENT.ADVISORY.STREAM.DELETED.TASKS")))
 	},
-	may: all(
-		of("done", all(is("published"), holds("completed", "published"), says("is the same work and is completed, so it may be done twice"))),
-		of("waiting", all(is("published"), holds("outcome_unknown", "published"))),
-	),
+	may:   all(doneAndPublishedAgain, of("waiting", all(is("published"), holds("outcome_unknown", "published")))),
 	never: of("waiting", isNot("completed", "terminated", "exhausted")),
 }}
+
+// restoredUnseen does one of two tasks after a backup, and restores the stream.
+func restoredUnseen(c *clients) {
+	worker := c.workers()
+	c.publish(publish{task: "done"})
+	c.publish(publish{task: "waiting"})
+	backup := c.backUp()
+	c.ack(c.pull(worker))
+	c.works(time.Second)
+	c.seen() // As above.
+	c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+	c.works(2 * time.Second)
+	c.restore(backup)
+}
+
+// doneAndPublishedAgain holds where what was done is there once more.
+var doneAndPublishedAgain = of("done", all(is("published"), holds("completed", "published"), says("is the same work and is completed, so it may be done twice")))
 
 // holds says how all messages of the task are, the oldest first: a message that a backup brought is another one than it was.
 func holds(states ...string) claim {
