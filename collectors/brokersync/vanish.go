@@ -48,7 +48,7 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 	}
 	ended := tooOld || outlived
 	unwatched := ended && end < v.Watched
-	either := ended && missed.Full && missed.Over == end // Its age, or a limit before or just then.
+	either := ended && missed.Full && (!missed.Over.Known() || missed.Over == end) // Its age, or a limit before or just then.
 	unwanted := v.Interest && !v.keptForWorkers(m) && !v.lostInterest(m, missed.Since)
 	switch {
 	case undelivered && (unwanted || (others || either) && !unwatched):
