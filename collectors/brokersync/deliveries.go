@@ -10,7 +10,7 @@ import (
 type inFlight struct {
 	messages []lifecycle.MessageFacts // Delivered, in the stream and not exhausted, in sequence order.
 	others   []lifecycle.MessageFacts // All other messages that its open deliveries may belong to; only asked where several may be in hand, or may have been.
-	complete bool                     // others is complete.
+	complete bool                     // others is complete: the store has heard of each.
 	unclear  bool                     // One of the others is in the stream, and it may have delivered that one or never do so.
 	moved    map[string]lifecycle.Micros
 }

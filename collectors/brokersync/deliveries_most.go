@@ -107,9 +107,9 @@ func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" 
 // delivered it again and they can be of no other. An answer to all may pass the only one of a message that it leaves in hand.
 func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, most uint64) {
 	least, most = c.openSpan(), c.openSpan()
-	one := uint64(1)
+	fewest := uint64(1)
 	if c.ForAll && !c.single() {
-		one = 0
+		fewest = 0
 	}
 	again := c.Redelivered
 	for _, m := range slices.Concat(f.messages, f.others) {
@@ -124,14 +124,14 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 	}
 	switch all := f.complete && !v.unread(c); {
 	case !all || most == 0:
-		return one, c.openSpan()
+		return fewest, c.openSpan()
 	case again > 0 && !c.ForAll && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
 		least = max(least, 2)
 	}
 	if allowed := c.allowed(hand); allowed > 0 {
 		least = min(least, uint64(allowed))
 	}
-	return max(least, one), most
+	return max(least, fewest), most
 }
 
 // mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor removed after

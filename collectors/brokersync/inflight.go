@@ -73,7 +73,7 @@ func hasLastDelivery(rows []lifecycle.MessageFacts, c Consumer) bool {
 
 // readOthers reads, for consumers that may hold several messages, or may have done so just before, the settled ones that their open deliveries may belong to.
 func (st *step) readOthers() {
-	st.known.others, st.known.early = map[string][]lifecycle.MessageFacts{}, map[string]bool{}
+	st.known.others, st.known.early, st.known.unheard = map[string][]lifecycle.MessageFacts{}, map[string]bool{}, map[string]bool{}
 	for _, c := range st.view.Consumers {
 		if c.AckPending == 0 || c.openSpan() < 2 && c.single() || st.accounted(c) {
 			continue
@@ -87,6 +87,8 @@ func (st *step) readOthers() {
 		if !ok || len(rows) == lookback+inFlightRead {
 			continue
 		}
+		at, _ := slices.BinarySearchFunc(rows, c.FloorSeq+1, func(m lifecycle.MessageFacts, seq uint64) int { return cmp.Compare(m.Key.Seq, seq) })
+		st.known.unheard[c.Name] = uint64(len(rows)-at) < c.DeliveredSeq-min(c.FloorSeq, c.DeliveredSeq)
 		others := slices.DeleteFunc(slices.Clone(rows), func(m lifecycle.MessageFacts) bool {
 			return !st.view.takes(c, m) && !c.took(m) || st.known.isOpen(m.Key.Seq)
 		})

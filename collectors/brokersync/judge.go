@@ -89,7 +89,7 @@ func (j *judgement) of(c Consumer) *inFlight {
 	f := j.inFlight[c.Name]
 	if f == nil {
 		others, complete := j.known.others[c.Name]
-		f = &inFlight{others: slices.Clone(others), complete: complete, moved: j.known.moved}
+		f = &inFlight{others: slices.Clone(others), complete: complete && !j.known.unheard[c.Name], moved: j.known.moved}
 		j.inFlight[c.Name] = f
 	}
 	return f
@@ -214,7 +214,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	}
 	j.say(served(j.view, c, m, j.waits.Orphan)...)
 	if c == nil {
-		c = j.view.strayedWith(m)
+		c = j.view.strayOf(m)
 	}
 	if c == nil {
 		return

@@ -29,6 +29,7 @@ type known struct {
 	others   map[string][]lifecycle.MessageFacts // By consumer: settled messages that its open deliveries may belong to. Missing where not asked.
 	moved    map[string]lifecycle.Micros         // By consumer: when a message that it may have had in hand may have moved the time of its last delivery. Missing where not asked.
 	early    map[string]bool                     // By consumer: it is too early to ask for others.
+	unheard  map[string]bool                     // By consumer: the store never heard of a message that its open deliveries may belong to. Only where asked for others.
 	anew     []lifecycle.Event                   // That the consumers of some of those beside were created anew since.
 	beside   map[string][]lifecycle.MessageFacts // By consumer: messages that it may have in hand, as it has them, and that are settled by what another did.
 }

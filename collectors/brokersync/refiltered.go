@@ -13,19 +13,24 @@ func refilteredNow(old lifecycle.ConsumerState, c Consumer, at lifecycle.Micros)
 		filters := append(slices.Clone(r.Filters), old.Filters...)
 		slices.Sort(filters)
 		fewer := slices.ContainsFunc(old.Filters, func(f string) bool { return !slices.Contains(c.Filters, f) })
-		var again []string
-		for _, f := range c.Filters {
-			if returns := slices.Contains(r.Filters, f) && !slices.Contains(old.Filters, f); returns || slices.Contains(r.Again, f) {
-				again = append(again, f)
-			}
-		}
-		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Again: again, Seq: old.DeliveredSeq, Strays: r.Strays || fewer}
+		r = lifecycle.Refiltered{At: at, Filters: slices.Compact(filters), Again: again(old, c), Seq: old.DeliveredSeq, Strays: r.Strays || fewer}
 	}
 	if !same {
 		r.Seq = 0
 	}
 	r.Strays = r.Strays && same && c.AckPending > 0
 	return r
+}
+
+// again are the filters that a consumer had, was seen without, and has once more.
+func again(old lifecycle.ConsumerState, c Consumer) (out []string) {
+	for _, f := range c.Filters {
+		returns := slices.Contains(old.Refiltered.Filters, f) && !slices.Contains(old.Filters, f)
+		if returns || slices.Contains(old.Refiltered.Again, f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // skipped reports whether a consumer was past a message before it took its subject: then it never delivers it.
@@ -58,8 +63,8 @@ func (c Consumer) strayedWith(m lifecycle.MessageFacts) bool {
 	return !c.Watches && c.Refiltered.Strays && c.took(m) && deliveredBy(c, m.Key.Seq)
 }
 
-// strayedWith is the consumer that may have a message in hand that it takes no more; nil where there is none.
-func (v view) strayedWith(m lifecycle.MessageFacts) *Consumer {
+// strayOf is the consumer that may have a message in hand that it takes no more; nil where there is none.
+func (v view) strayOf(m lifecycle.MessageFacts) *Consumer {
 	i := slices.IndexFunc(v.Consumers, func(c Consumer) bool { return c.strayedWith(m) })
 	if i < 0 {
 		return nil
