@@ -101,13 +101,13 @@ func (v view) saidToGo(s *lifecycle.StoredFacts) bool {
 }
 
 // mayHaveTaken reports whether a consumer of that name may have taken a message: it was seen to take the subject, or nobody ever looked at one and it is not
-// named as the worker of another agent. In a stream that keeps its messages, where several may take one, the name proves nothing.
+// named as the worker of another agent.
 func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
 	if took, known := v.seenToTake(name, s); known {
 		return took
 	}
 	agent := fleet.AgentOfWorker(name)
-	return v.Kept || agent == "" || s.Agent == "" || agent == s.Agent
+	return agent == "" || s.Agent == "" || agent == s.Agent
 }
 
 // seenToTake reports whether a consumer of that name was seen to take the subject of a message since it was stored, and whether one was ever seen.
