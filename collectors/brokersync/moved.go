@@ -109,7 +109,8 @@ type moves struct {
 // movesOf are those about a consumer of which m is the last delivery.
 func (v view) movesOf(c Consumer, m lifecycle.MessageFacts, moved map[string]lifecycle.Micros) moves {
 	others, known := moved[c.Name]
-	known = v.captured(c.DeliveredAt) && (known || c.Alone || c.single() && c.Met) // What may hold one when it is seen first is believed to have held no more before, unless lines that were read say so.
+	believed := c.single() && c.Met && v.Drained >= c.DeliveredAt.Add(movedLag) // What may hold one when it is seen first is believed to have held no more before, unless lines say so.
+	known = v.captured(c.DeliveredAt) && (known || c.Alone || believed)
 	own := max(lastNonDelivery(m).Add(captureLagMax), lastBeat(m).Add(movedLag), handedBack(m))
 	return moves{max(own, others.Add(movedLag)), known}
 }
