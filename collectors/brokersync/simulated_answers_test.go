@@ -1,0 +1,105 @@
+package brokersync
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fleetglass/fleet"
+)
+
+// answer is what a worker does with a delivery that it has, or had.
+func (c *simConsumer) answer() {
+	var open []*simDelivery
+	for _, d := range c.all() {
+		if !d.done {
+			open = append(open, d)
+		}
+	}
+	if len(open) == 0 || c.gone {
+		return
+	}
+	d := open[max(0, len(open)-1-c.r.IntN(3))]
+	if c.forAll && (c.pending[d.seq] == nil || d.cseq <= c.floorC) {
+		return // What becomes of a late answer to all is not played: the broker notes it in memory alone.
+	}
+	of := fmt.Sprintf("%d %s n=%d cseq=%d %s", d.seq, short(c.now), d.n, d.cseq, c.sign())
+	if slices.Contains(c.former, d) {
+		if d.seq <= c.seq && d.cseq <= c.cseq {
+			return // Nothing tells it from an answer to the living consumer.
+		}
+		of += " former said=" + short(c.messages[d.seq].at)
+	}
+	switch c.r.IntN(7) {
+	case 0, 1, 2:
+		c.line(fleet.CaptureAck, "knows heartbeat %s", of)
+		if p := c.pending[d.seq]; p != nil {
+			p.from, c.moved = c.now, c.now+noted
+		}
+	case 3:
+		c.line(fleet.CaptureAck, "knows acked %s", of+c.beside(d.seq))
+		for seq := range c.pending {
+			if c.forAll && seq <= d.seq {
+				c.share(seq).acked = true
+			}
+		}
+		c.share(d.seq).acked = true
+		c.ends(d)
+	case 4:
+		c.line(fleet.CaptureAck, "knows terminated %s", of+c.beside(d.seq))
+		c.line(fleet.CaptureEvt, "knows term_confirmed %s", of)
+		c.ends(d)
+	case 5:
+		c.line(fleet.CaptureAck, "knows naked %s", of)
+		c.handsBack(d, 0)
+	case 6:
+		delay := c.upTo(2000, 300)
+		c.line(fleet.CaptureAck, "knows naked %s delay=%s", of, short(delay))
+		c.handsBack(d, delay)
+	}
+}
+
+// beside names another workers' consumer that still may have to answer the message.
+func (c *simConsumer) beside(seq uint64) string {
+	for _, o := range c.workers() {
+		if o != c && !o.gone && !c.watches() && o.takes(seq) && o.floorS < seq {
+			return " beside=" + o.name
+		}
+	}
+	return ""
+}
+
+// ends carries out an answer that ends a message.
+func (c *simConsumer) ends(d *simDelivery) {
+	d.done = true
+	if c.forAll {
+		c.settleAll(d.cseq, d.seq)
+		return
+	}
+	if d.seq > c.passed || c.messages[d.seq].gone && c.pending[d.seq] == nil {
+		return
+	}
+	if !c.messages[d.seq].gone {
+		c.share(d.seq).accepted = true
+		c.releases(d.seq, c)
+	}
+	c.settle(d.seq)
+}
+
+// handsBack carries out a nak.
+func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
+	d.done = true
+	p := c.pending[d.seq]
+	if p == nil || d.cseq <= c.floorC || d.cseq > c.cseq {
+		return
+	}
+	c.share(d.seq).back = true
+	if delay == 0 {
+		if !slices.Contains(c.queue, d.seq) {
+			c.queue = append(c.queue, d.seq)
+		}
+		return
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == d.seq })
+	p.from, c.moved = c.now-c.wait+delay, c.now+noted
+}
