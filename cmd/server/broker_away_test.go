@@ -26,9 +26,8 @@ type leaving struct {
 
 func newLeaving(t *testing.T) *leaving {
 	t.Helper()
-	b := &leaving{t: t, dir: t.TempDir(), listen: "127.0.0.1:0"}
+	b := &leaving{t: t, dir: t.TempDir(), listen: testkit.FreeAddress(t)}
 	b.comes()
-	b.listen = strings.TrimPrefix(b.srv.URL(), "nats://")
 	testkit.Provision(t, b.srv, fleet.Streams{Contract: fleet.NewContract("")})
 	t.Cleanup(func() { _ = b.srv.Close() })
 	return b

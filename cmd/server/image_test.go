@@ -192,12 +192,7 @@ func TestTheImageRunsWithoutAnEngine(t *testing.T) {
 	c.build(all[0], out)
 	c.assemble(all[len(all)-1], out)
 
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(testkit.FreeAddress(t))
 	for i := range c.env { // The port of the image may be taken on this machine.
 		c.env[i] = strings.Replace(c.env[i], ":8080", ":"+port, 1)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,12 +183,7 @@ func prometheusOf(t *testing.T, target, token string) string {
 	config := strings.NewReplacer("fleetglass:8080", target, "15s", "250ms", "/etc/prometheus/rules.yml", rules, "/run/secrets/fleetglass-metrics-token", writeFile(t, "token", token),
 		"alertmanager:9093", "127.0.0.1:1").Replace(string(text))
 	file := writeFile(t, "prometheus.yml", config)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := testkit.FreeAddress(t)
 	cmd := exec.CommandContext(t.Context(), debian(t, "prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

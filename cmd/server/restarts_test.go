@@ -141,8 +141,8 @@ func (r *running) inFlight(n int) {
 // TestARestartOfTheBrokerIsNoticed has the broker end with a message in hand, and start again with its data at the same address.
 func TestARestartOfTheBrokerIsNoticed(t *testing.T) {
 	t.Parallel()
-	at := embednats.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
-	srv := openBrokerOf(t, &at)
+	at := embednats.Config{Dir: t.TempDir(), Listen: testkit.FreeAddress(t)}
+	srv := openBrokerOf(t, at)
 	testkit.Provision(t, srv, fleet.Streams{Contract: fleet.NewContract("")})
 	r := start(t, settings(t, "--nats-url", srv.URL(), "--dlq-monitor", "off"))
 	cto := startWorker(t, testkit.JetStream(t, srv), "cto", jetstream.ConsumerConfig{AckWait: time.Minute, MaxDeliver: 5})
@@ -157,7 +157,7 @@ func TestARestartOfTheBrokerIsNoticed(t *testing.T) {
 	if err := srv.Close(); err != nil {
 		t.Fatal(err)
 	}
-	srv = openBrokerOf(t, &at)
+	srv = openBrokerOf(t, at)
 	r.restart("broker", func(s shownRestart) bool { return s.Messages == 1 && s.Open == 1 })
 	var gaps struct {
 		Data []struct {
@@ -175,14 +175,13 @@ func TestARestartOfTheBrokerIsNoticed(t *testing.T) {
 	r.restart("broker", over)
 }
 
-// openBrokerOf starts a broker, the next time at the same address.
-func openBrokerOf(t *testing.T, cfg *embednats.Config) *embednats.Server {
+// openBrokerOf starts a broker.
+func openBrokerOf(t *testing.T, cfg embednats.Config) *embednats.Server {
 	t.Helper()
-	srv, err := embednats.Start(*cfg)
+	srv, err := embednats.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = srv.Close() })
-	cfg.Listen = strings.TrimPrefix(srv.URL(), "nats://")
 	return srv
 }

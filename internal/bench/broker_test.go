@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -49,7 +48,7 @@ type broker struct {
 
 func startBroker(t testing.TB, dir string) *broker {
 	t.Helper()
-	listen := freePort(t)
+	listen := testkit.FreeAddress(t)
 	p := startRole(t, dir, "broker", brokerOrder{Dir: filepath.Join(dir, "broker"), Listen: listen})
 	return &broker{process: p, url: "nats://" + listen}
 }
@@ -85,14 +84,3 @@ func provision(t testing.TB, js jetstream.JetStream) {
 
 // contract is that of every fleet here.
 var contract = fleet.NewContract("")
-
-// freePort finds a port that is free now.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // Nothing was sent.
-	return l.Addr().String()
-}

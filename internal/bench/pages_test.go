@@ -95,7 +95,7 @@ func serveMemory(t testing.TB, m *remembered) string {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := memoryOrder{Listen: freePort(t), File: file}
+	o := memoryOrder{Listen: testkit.FreeAddress(t), File: file}
 	p := startRole(t, t.TempDir(), "memory", o)
 	base := "http://" + o.Listen
 	testkit.Eventually(t, patience, func() error {

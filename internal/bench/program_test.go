@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // built says that there is a program to be removed.
@@ -58,7 +60,7 @@ func startProgram(t testing.TB, data string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen, broker := freePort(t), freePort(t)
+	listen, broker := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	args = append([]string{
 		"--listen", listen, "--nats-listen", broker, "--data-dir", data, "--retention", "400d", "--log-level", "warn",
 	}, args...)

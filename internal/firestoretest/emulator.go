@@ -34,7 +34,10 @@ func Emulator(t testing.TB) string {
 // startEmulator returns the address once the emulator answers there; empty where it ended before: somebody else may have taken its port meanwhile.
 func startEmulator(t testing.TB, java, jar string) string {
 	t.Helper()
-	host, port := freePort(t)
+	host, port, err := net.SplitHostPort(testkit.FreeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start",
 		"--host="+host, "--port="+port)
 	if err := cmd.Start(); err != nil {
@@ -78,20 +81,6 @@ func emulatorJar(ctx context.Context) string {
 		}
 	}
 	return ""
-}
-
-func freePort(t testing.TB) (host, port string) {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	host, port, err = net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host, port
 }
 
 func answers(ctx context.Context, url string) error {

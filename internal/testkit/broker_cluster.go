@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -16,14 +15,14 @@ import (
 // stopped when the test ends; one of them may be stopped before.
 func BrokerCluster(t testing.TB, c fleet.Contract) []*server.Server {
 	t.Helper()
-	ports := freePorts(t, 3)
-	routes := make([]string, len(ports))
-	for i, port := range ports {
-		routes[i] = fmt.Sprintf("\"nats-route://127.0.0.1:%d\"", port)
+	var addresses, routes []string // Of the routes: each server must know all of them before it starts.
+	for range 3 {
+		address := FreeAddress(t)
+		addresses, routes = append(addresses, address), append(routes, fmt.Sprintf("%q", "nats-route://"+address))
 	}
 	var servers []*server.Server
-	for n, port := range ports {
-		servers = append(servers, clusterNode(t, c, n, port, strings.Join(routes, ", ")))
+	for n, address := range addresses {
+		servers = append(servers, clusterNode(t, c, n, address, strings.Join(routes, ", ")))
 	}
 	Eventually(t, time.Minute, func() error { // On a busy machine elections are repeated.
 		for _, srv := range servers {
@@ -37,29 +36,14 @@ func BrokerCluster(t testing.TB, c fleet.Contract) []*server.Server {
 }
 
 // clusterNode starts one of the servers.
-func clusterNode(t testing.TB, c fleet.Contract, n, port int, routes string) *server.Server {
+func clusterNode(t testing.TB, c fleet.Contract, n int, address, routes string) *server.Server {
 	t.Helper()
 	return ConfiguredBroker(t, fmt.Sprintf(`server_name: n%d
 listen: "127.0.0.1:-1"
 jetstream { store_dir: %q }
-cluster { name: c, listen: "127.0.0.1:%d", routes: [%s] }
+cluster { name: c, listen: %q, routes: [%s] }
 accounts { FLEET { jetstream: enabled, users: [ {user: fleet, password: x} ]
 %s } , SYS { users: [ {user: sys, password: x} ] } }
 system_account: SYS
-no_auth_user: fleet`, n, t.TempDir(), port, routes, c.SelfImport("FLEET")))
-}
-
-// freePorts finds ports that were free a moment ago: the routes of a cluster must be known before it starts.
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
+no_auth_user: fleet`, n, t.TempDir(), address, routes, c.SelfImport("FLEET")))
 }

@@ -56,7 +56,7 @@ func startBroker(t *testing.T, dir string) *broker {
 // startShardedBroker cuts the capture streams into shards.
 func startShardedBroker(t *testing.T, dir string, shards int) *broker {
 	t.Helper()
-	b := &broker{t: t, dir: dir, order: brokerOrder{Dir: filepath.Join(dir, "broker"), Listen: freePort(t)}}
+	b := &broker{t: t, dir: dir, order: brokerOrder{Dir: filepath.Join(dir, "broker"), Listen: testkit.FreeAddress(t)}}
 	b.again()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -47,7 +47,7 @@ func startCluster(t *testing.T, dir string) *cluster {
 	for i := range c.nodes {
 		name := fmt.Sprintf("n%d", i)
 		c.nodes[i] = &node{t: t, dir: dir, order: nodeOrder{
-			Name: name, Dir: filepath.Join(dir, name), Listen: freePort(t), Cluster: freePort(t),
+			Name: name, Dir: filepath.Join(dir, name), Listen: testkit.FreeAddress(t), Cluster: testkit.FreeAddress(t),
 		}}
 	}
 	for i, from := range c.nodes {

@@ -105,7 +105,7 @@ func TestNothingIsLostWhenTheDiskIsFull(t *testing.T) {
 func TestNothingIsInventedWhenTheDiskOfTheBrokerIsFull(t *testing.T) {
 	t.Parallel()
 	r := newRun(t)
-	address := freePort(t)
+	address := testkit.FreeAddress(t)
 	data := filepath.Join(r.dir, "data")
 	d := newDisk(r, data)
 	g := newGlass(t, r.dir, "--nats-listen", address, "--data-dir", data)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,7 +20,7 @@ import (
 func TestNothingIsInventedWhenFleetglassDiesWithItsBroker(t *testing.T) {
 	t.Parallel()
 	r := newRun(t)
-	address := freePort(t)
+	address := testkit.FreeAddress(t)
 	data := filepath.Join(r.dir, "data")
 	g := newGlass(t, r.dir, "--nats-listen", address, "--data-dir", data)
 	g.again()

@@ -24,7 +24,7 @@ type link struct {
 
 func newLink(t *testing.T, to string) *link {
 	t.Helper()
-	listener, err := net.Listen("tcp", freePort(t))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,9 @@ package torture
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -123,25 +121,6 @@ func workDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// freePort finds a port outside of the range from which the system gives out ports by itself, so that nobody takes it while its owner
-// is dead.
-func freePort(t *testing.T) string {
-	t.Helper()
-	for range 1000 {
-		address := "127.0.0.1:" + strconv.Itoa(int(10_000+(int64(os.Getpid())*7+starts.Add(1)*13)%20_000))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return address
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 // patience bounds every wait for something that is sure to come.
