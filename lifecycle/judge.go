@@ -345,7 +345,8 @@ type NumberedDelivery struct {
 }
 
 // numbered merges deliveries from broker state with the consumer sequences of attempts, in order, and numbers them: a known
-// number anchors the ones around it, as far as the sequences between them leave no choice; the others have the lowest number that they can have.
+// number anchors the ones around it, as far as the sequences between them leave no choice; the others have the lowest number that they can have. One that began
+// after an attempt was seen is a later one.
 func (m *MessageFacts) numbered() []NumberedDelivery {
 	all := make([]NumberedDelivery, 0, len(m.Deliveries)+len(m.Attempts))
 	for _, d := range m.Deliveries {
@@ -357,7 +358,7 @@ func (m *MessageFacts) numbered() []NumberedDelivery {
 		}
 	}
 	slices.SortFunc(all, func(a, b NumberedDelivery) int { return cmp.Or(cmp.Compare(a.CSeq, b.CSeq), cmp.Compare(a.N, b.N)) })
-	out := number(merge(all))
+	out := m.number(merge(all))
 	for i := range out {
 		m.dateAtLatest(&out[i])
 	}
@@ -387,14 +388,14 @@ func merge(sorted []NumberedDelivery) []NumberedDelivery {
 }
 
 // number numbers the deliveries that have no number yet.
-func number(sorted []NumberedDelivery) []NumberedDelivery {
+func (m *MessageFacts) number(sorted []NumberedDelivery) []NumberedDelivery {
 	previous, next := 0, 0
 	for i := range sorted {
 		d := &sorted[i]
 		if d.N == 0 {
 			for next = max(next, i); next < len(sorted) && sorted[next].N == 0; next++ {
 			}
-			d.N = previous + 1
+			d.N = max(previous, m.seenBefore(d.At)) + 1
 			if next < len(sorted) { // There are no more deliveries between them than sequences.
 				d.N = max(d.N, sorted[next].N-int(sorted[next].CSeq-d.CSeq))
 			}
@@ -402,6 +403,16 @@ func number(sorted []NumberedDelivery) []NumberedDelivery {
 		previous = d.N
 	}
 	return sorted
+}
+
+// seenBefore is the number of the last attempt without a consumer sequence that was seen before a time; zero where none was.
+func (m *MessageFacts) seenBefore(at Micros) (n int) {
+	for _, a := range m.Attempts {
+		if len(a.CSeqs) == 0 && a.SeenAt.Known() && a.SeenAt < at {
+			n = max(n, a.N)
+		}
+	}
+	return n
 }
 
 // deliveryIn is what is known of the delivery with number n.
