@@ -233,6 +233,7 @@ func (w *world) consumer(name string, f *fields) error {
 	}
 	_, c.Watches = f.take("watches")
 	_, c.ForAll = f.take("for-all")
+	_, c.Unanswered = f.take("unanswered")
 	if filter, given := f.take("filter"); given {
 		c.Filters = strings.Split(filter, ",")
 	}

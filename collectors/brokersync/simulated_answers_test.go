@@ -16,7 +16,7 @@ func (c *simConsumer) answer() {
 			open = append(open, d)
 		}
 	}
-	if len(open) == 0 || c.gone {
+	if len(open) == 0 || c.gone || c.unanswered {
 		return
 	}
 	d := open[max(0, len(open)-1-c.r.IntN(3))]

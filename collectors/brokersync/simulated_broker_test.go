@@ -97,6 +97,7 @@ func newSimBroker(r *rand.Rand) *simBroker {
 // consumer creates one that takes the tasks of some agents.
 func (b *simBroker) consumer(name, agents string) {
 	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, looked: map[int]bool{}, simLife: newSimLife(-time.Hour, 1)}
+	c.unanswered = b.kept && !c.forAll && b.r.IntN(8) == 0
 	c.configure()
 	b.consumers = append(b.consumers, c)
 }

@@ -17,6 +17,7 @@ type simConsumer struct {
 	name       string
 	agents     string // Whose tasks it takes, a letter each.
 	forAll     bool   // One answer is for all messages before it.
+	unanswered bool   // It awaits no answers, and its workers send none.
 	max, hands int
 	wait       time.Duration
 	backoff    []time.Duration
@@ -88,8 +89,8 @@ func (c *simConsumer) share(seq uint64) *simShare {
 	return s
 }
 
-// change changes the consumer. Nobody can know of two changes between two looks. Before the first look it allows fewer attempts, each with more time: what else nobody can
-// know of is a limit of docs/situations.md.
+// change changes the consumer. Nobody can know of two changes between two looks. Before the first look it allows fewer attempts, each with more time, and other numbers of
+// messages in hand: what else nobody can know of is a limit of docs/situations.md.
 func (c *simConsumer) change() {
 	switch {
 	case c.gone:
@@ -99,7 +100,10 @@ func (c *simConsumer) change() {
 		clear(c.looked)
 		c.configure()
 	case !c.seen:
-		c.wait, c.backoff = c.wait+c.upTo(2000, 0), nil
+		c.wait, c.backoff, c.hands = c.wait+c.upTo(2000, 0), nil, pick(c.r, c.hands, 1, 2, 10)
+		if c.unanswered {
+			c.hands = 0
+		}
 		if c.max <= 0 || c.max > 2 {
 			c.max = 2
 		}
@@ -111,6 +115,9 @@ func (c *simConsumer) configure() {
 	c.wait = pick(c.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
 	if c.r.IntN(4) == 0 && c.max != 1 {
 		c.backoff = []time.Duration{c.wait, pick(c.r, 500*time.Millisecond, 1500*time.Millisecond, 3*time.Second)}
+	}
+	if c.unanswered { // The broker refuses both.
+		c.hands, c.backoff = 0, nil
 	}
 }
 
@@ -207,7 +214,7 @@ func (c *simConsumer) pull() {
 		c.deliver(seq)
 		return
 	}
-	for len(c.pending) < c.hands && c.passed < c.last {
+	for (c.unanswered || len(c.pending) < c.hands) && c.passed < c.last {
 		if c.passed++; !c.messages[c.passed].gone && c.takes(c.passed) {
 			c.seq = c.passed
 			c.deliver(c.seq)
@@ -221,6 +228,11 @@ func (c *simConsumer) deliver(seq uint64) {
 	s.given, s.attempts, s.back, s.late = s.given+1, s.attempts+1, false, false
 	c.cseq, c.moved = c.cseq+1, c.now
 	c.deliveries[c.cseq] = &simDelivery{cseq: c.cseq, seq: seq, n: c.again[seq] + 1, at: c.now}
+	if c.unanswered {
+		c.floorC, c.floorS = c.cseq, c.seq
+		c.releases(seq, c)
+		return
+	}
 	if p, known := c.pending[seq]; known {
 		p.from = c.now
 	} else {
@@ -398,6 +410,9 @@ func (c *simConsumer) state() string {
 	}
 	if c.forAll {
 		s += " for-all"
+	}
+	if c.unanswered {
+		s += " unanswered"
 	}
 	if c.moved > 0 {
 		s += " last=" + short(c.moved)

@@ -73,7 +73,12 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 		if holder != "" {
 			return "" // The store does not know yet what was concluded.
 		}
-		return b.allAlong(func(b *simBroker) string { return b.misjudged(w) })
+		for seq := uint64(1); seq <= b.last; seq++ {
+			if wrong := b.allAlong(func(b *simBroker) string { return b.misjudged(w, seq) }); wrong != "" {
+				return wrong
+			}
+		}
+		return ""
 	}
 	// looks has somebody look: once where that takes its time, then as often as it takes to say all there is to say.
 	looks := func() string {
@@ -125,6 +130,8 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 	}
 	s, held := c.share(seq), c.pending[seq] != nil
 	switch {
+	case c.unanswered && slices.Contains([]lifecycle.Kind{lifecycle.LeaseExpired, lifecycle.PresumedDead, lifecycle.AckRefuted}, e.Kind):
+		return "its consumer awaits no answer"
 	case e.Kind == lifecycle.LeaseExpired && e.Attempt == s.attempts && c.alive(seq):
 		return "its worker has it"
 	case (e.Kind == lifecycle.LeaseExpired || e.Kind == lifecycle.PresumedDead) && !e.Detail.AtLatest && c.deliveredWithin(seq, e.Detail.Basis.Sub(t0), e.Detail.Deadline.Sub(t0)):
@@ -215,20 +222,34 @@ func (c *simConsumer) deliveredWithin(seq uint64, after, before time.Duration) b
 }
 
 // misjudged is what is wrong with the state of a message; empty for nothing.
-func (b *simBroker) misjudged(w *world) string {
+func (b *simBroker) misjudged(w *world, seq uint64) string {
+	f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
+	state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State
 	over := []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateCompleted, lifecycle.StateRemoved, lifecycle.StateTerminated}
 	workers := b.workers()
-	for seq := range b.messages {
-		f, known := w.facts[lifecycle.MessageKey{Stream: tasks, Seq: seq}]
-		if state := lifecycle.Judge(f, lifecycle.TaskFacts{}).State; !known || !slices.Contains(over, state) || f.Stored == nil { // Whom a message is for is not known before it is read.
-			continue
-		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.holds(seq) && (c.takes(seq) || state != lifecycle.StateCompleted) }); i >= 0 { // One that takes it no more is not named beside an acknowledgement.
-			return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, workers[i].name)
-		} else if i := slices.IndexFunc(workers, func(c *simConsumer) bool { return c.died(seq) }); i >= 0 && state == lifecycle.StateCompleted {
-			return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, workers[i].name)
-		} else if state == lifecycle.StateCompleted && !slices.ContainsFunc(workers, func(c *simConsumer) bool { return c.share(seq).acked }) {
-			return fmt.Sprintf("%d is completed, and nobody acknowledged it", seq)
+	who := func(is func(*simConsumer) bool) *simConsumer {
+		if i := slices.IndexFunc(workers, is); i >= 0 {
+			return workers[i]
 		}
+		return nil
+	}
+	if !known || !slices.Contains(over, state) || f.Stored == nil { // Whom a message is for is not known before it is read.
+		return ""
+	}
+	if b.messages[seq] == nil {
+		return "no such message"
+	}
+	if c := who(func(c *simConsumer) bool { return c.holds(seq) && (c.takes(seq) || state != lifecycle.StateCompleted) }); c != nil { // One that takes it no more is not named beside an acknowledgement.
+		return fmt.Sprintf("%d is %s, and a worker of %s has it", seq, state, c.name)
+	}
+	if state != lifecycle.StateCompleted {
+		return ""
+	}
+	if c := who(func(c *simConsumer) bool { return c.died(seq) }); c != nil {
+		return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, c.name)
+	}
+	if who(func(c *simConsumer) bool { return c.share(seq).acked }) == nil {
+		return fmt.Sprintf("%d is completed, and nobody acknowledged it", seq)
 	}
 	return ""
 }
