@@ -83,6 +83,7 @@ type mail struct {
 	had        int                  // How often a worker got it.
 	open       map[string]bool      // Whether the worker that got it last from a consumer owes its answer.
 	idle       bool                 // A record was written by a worker that had handed it back.
+	overdue    bool                 // One was written by a worker whose wait was over.
 	expires    time.Time            // When its stream drops it; zero for never.
 	told       bool                 // A worker said something about it while its consumer was there.
 	unseen     bool                 // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.

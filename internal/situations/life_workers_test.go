@@ -344,7 +344,10 @@ func (w *life) complete() {
 // completes writes the idempotency record of a delivery.
 func (w *life) completes(d delivery) {
 	w.note("record of %d", d.of.seq)
-	w.know(func() { d.of.recorded = true; w.isSaid(d.of, recorded) })
+	w.know(func() {
+		d.of.recorded, d.of.overdue = true, d.of.overdue || time.Since(d.at) > d.by.wait
+		w.isSaid(d.of, recorded)
+	})
 	w.record(d.of.task, map[string]any{
 		"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
 	})

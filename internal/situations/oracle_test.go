@@ -63,12 +63,18 @@ func (w *life) repeatsTold(task string, told layers) error {
 }
 
 // repeatsNamed holds when each repeat of a task's work that the clients know of is caught, done or at least called unknown.
-func (w *life) repeatsNamed(task string, told layers) error {
+func (w *life) repeatsNamed(task string, s story) error {
 	// What is recorded between two attempts may be the second one's work, unless its begin is known.
-	idle := slices.ContainsFunc(w.letters, func(m *mail) bool { return m.task == task && m.idle })
+	undated := func(said *seenMessage) bool {
+		return said == nil || slices.ContainsFunc(said.Attempts, func(a seenAttempt) bool { return !a.BeganExact })
+	}
+	idle := slices.ContainsFunc(w.letters, func(m *mail) bool {
+		return m.task == task && (m.idle || m.overdue && undated(s.messageAt(m.letter)))
+	})
 	if w.partner != nil || w.renewed || w.unheard.Load() || w.recordLost(task) || idle {
 		return nil
 	}
+	told := s.layers()
 	if named := told.idempotency + told.execution + told.unknown; named < w.keyed[task] {
 		return fmt.Errorf("%d repeats of task %q are named (%+v), and %d were acknowledged", named, task, told, w.keyed[task])
 	}
@@ -145,7 +151,7 @@ func (w *life) agrees(s story) error {
 			return fmt.Errorf("task %q has %d messages, and the stream stored %d of it", m.task, told, stored)
 		}
 		unknown := func(o *mail) bool { return o.task == m.task && !o.unwanted && s.messageAt(o.letter) == nil }
-		if err := w.repeatsNamed(m.task, s.layers()); err != nil && !slices.ContainsFunc(w.letters, unknown) { // Of which task it is nobody knows.
+		if err := w.repeatsNamed(m.task, s); err != nil && !slices.ContainsFunc(w.letters, unknown) { // Of which task it is nobody knows.
 			return err
 		}
 		if err := w.boundariesTold(m.task, s.told()); err != nil {
