@@ -101,9 +101,6 @@ func (c *simConsumer) change() {
 		c.configure()
 	case !c.seen:
 		c.wait, c.backoff, c.hands = c.wait+c.upTo(2000, 0), nil, pick(c.r, c.hands, 1, 2, 10)
-		if c.unanswered {
-			c.hands = 0
-		}
 		if c.max <= 0 || c.max > 2 {
 			c.max = 2
 		}
@@ -113,11 +110,8 @@ func (c *simConsumer) change() {
 func (c *simConsumer) configure() {
 	c.max, c.hands, c.backoff = pick(c.r, 1, 2, 3, 3, 5, 0), pick(c.r, 1, 1, 2, 3, 10), nil
 	c.wait = pick(c.r, 800*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)
-	if c.r.IntN(4) == 0 && c.max != 1 {
+	if c.r.IntN(4) == 0 && c.max != 1 && !c.unanswered {
 		c.backoff = []time.Duration{c.wait, pick(c.r, 500*time.Millisecond, 1500*time.Millisecond, 3*time.Second)}
-	}
-	if c.unanswered { // The broker refuses both.
-		c.hands, c.backoff = 0, nil
 	}
 }
 
@@ -390,9 +384,12 @@ func (c *simConsumer) sign() string {
 
 // state is what the broker tells of it, as a scenario file says it.
 func (c *simConsumer) state() string {
-	redelivered, waiting := len(c.again), 0
+	redelivered, waiting, hands := len(c.again), 0, c.hands
 	if c.max == 1 {
 		redelivered = 0
+	}
+	if c.unanswered { // The broker refuses a number.
+		hands = 0
 	}
 	for seq := c.passed + 1; seq <= c.last; seq++ {
 		if !c.messages[seq].gone && c.takes(seq) {
@@ -404,7 +401,7 @@ func (c *simConsumer) state() string {
 		filters[i] = fmt.Sprintf("genbrain.agents.%c.tasks.>", agent)
 	}
 	s := fmt.Sprintf("consumer %s filter=%s created=%s max_ack_pending=%d max_deliver=%d ack_wait=%s floor=%d/%d delivered=%d/%d pending=%d redelivered=%d num_pending=%d seen=%s",
-		c.name, strings.Join(filters, ","), short(c.created), c.hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting, short(c.now))
+		c.name, strings.Join(filters, ","), short(c.created), hands, c.max, short(c.wait), c.floorC, c.floorS, c.cseq, c.seq, len(c.pending), redelivered, waiting, short(c.now))
 	if c.watches() {
 		s += " watches"
 	}
