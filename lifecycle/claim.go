@@ -107,9 +107,11 @@ func compareFlag(a, b bool) int {
 }
 
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
-// its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before.
+// its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before. Nor does what it says of a
+// consumer that was reset since.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Own || !m.forAnother(c.Worker)) && (!c.Undelivered || m.deliveredBefore(c))
+	proves := c.Undelivered && !m.AnswersFormer(c) && !m.deliveredBefore(c)
+	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Own || !m.forAnother(c.Worker)) && !proves
 }
 
 // Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.
@@ -194,7 +196,11 @@ func (m MessageFacts) undoubted() MessageFacts {
 func (m *MessageFacts) believe(c Claim) {
 	m.Consumer, m.Worker = leastText(m.Consumer, c.Consumer), leastText(m.Worker, c.Worker)
 	e := Event{Kind: c.Kind, At: c.At, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed, Detail: Detail{Standing: Standing{Former: m.AnswersFormer(c)}}}
-	if e.Detail.Delay = c.Delay; c.Ends() {
+	denied := c.Undelivered && !e.Detail.Former
+	if denied {
+		e.ConsumerSeq = 0 // Its consumer never made that delivery,
+	}
+	if e.Detail.Delay = c.Delay; c.Ends() || denied && c.Kind == Nacked { // and the broker takes no notice of who hands it back.
 		e.Kind = Delivered // Of its end only the broker's state tells.
 	}
 	m.joinAttempt(e)

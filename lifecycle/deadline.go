@@ -8,26 +8,21 @@ import (
 )
 
 // The broker keeps one lease for each message (SITUATIONS, "Leases"). A heartbeat of any attempt that is still pending extends it, also one of
-// a worker that has lost the message to a later attempt. A heartbeat after the deadline does not: the message is due since its deadline
-// and goes to the next free worker.
+// a worker that has lost the message to a later attempt. So does one that names a delivery which the consumer never made: the broker looks at no more than the sequence of the message.
+// A heartbeat after the deadline does not: the message is due since its deadline and goes to the next free worker.
 
-// beatIn reports whether a heartbeat of any attempt is known after one time and no later than another.
+// beatIn reports whether a heartbeat is known after one time and no later than another.
 func (m *MessageFacts) beatIn(after, until Micros) bool {
-	for a := range m.everyAttempt() {
-		if slices.ContainsFunc(a.beats(), func(beat Micros) bool { return beat > after && beat <= until }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.beatsSince(after+1), func(b beat) bool { return b.at <= until })
 }
 
-// beat is a heartbeat and the attempt that sent it, zero for one of a former incarnation of the consumer.
+// beat is a heartbeat and the attempt that sent it, zero for one of a former incarnation of the consumer, or of nobody who is known to have the message.
 type beat struct {
 	at Micros
 	n  int
 }
 
-// beatsSince are the known heartbeats of all attempts from a time on, sorted.
+// beatsSince are the known heartbeats from a time on, sorted. Where several are of one time it is that of the highest attempt.
 func (m *MessageFacts) beatsSince(from Micros) (out []beat) {
 	note := func(a *AttemptFacts, n int) {
 		for _, at := range a.beats() {
@@ -42,8 +37,13 @@ func (m *MessageFacts) beatsSince(from Micros) (out []beat) {
 	for i := range m.Former {
 		note(&m.Former[i], 0)
 	}
-	slices.SortFunc(out, func(a, b beat) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
-	return out
+	for _, c := range m.Claims {
+		if c.Kind == Heartbeat && c.Consumer == m.Consumer && c.At >= from {
+			out = append(out, beat{c.At, 0})
+		}
+	}
+	slices.SortFunc(out, func(a, b beat) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.n, a.n)) })
+	return slices.CompactFunc(out, func(a, b beat) bool { return a.at == b.at })
 }
 
 // apart is how far two heartbeats that are kept may be apart although others came between them.
@@ -76,7 +76,7 @@ func (a *AttemptFacts) passed(m *MessageFacts, delivered Micros) (x *Expiry, las
 // lease is the deadline of the current attempt and what it counts from.
 type lease struct {
 	deadline Micros
-	latest   Micros // When it runs out at the latest: later where heartbeats may not have been captured.
+	latest   Micros // When it runs out at the latest: later where heartbeats may not have been captured, or the consumer was reset and may have delivered the message since.
 	basis    Micros // The delivery or heartbeat that the deadline counts from.
 	beat     Micros // The latest heartbeat that counts, of whichever attempt.
 	sender   int    // The attempt that sent it; zero for one of a former incarnation of the consumer.
@@ -110,6 +110,9 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	}
 	if held.latest = held.deadline; held.deadline.Known() {
 		held.latest = latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, held.deadline)
+		if held.basis < c.ResetBy && !ev.deliveredAt.Known() { // What is known may be of the attempt before the reset.
+			held.latest = latest(held.latest, c.Until(c.ResetBy, wait))
+		}
 	}
 	held.atLatest = doubtful || ev.mayEndEarlier(c, held.basis)
 	return held

@@ -143,7 +143,9 @@ func (m *MessageFacts) Join(e Event) {
 	if e.Kind != Published && e.Kind != Repaired {
 		m.Worker = leastText(m.Worker, e.Agent)
 	}
-	m.Consumer = leastText(m.Consumer, e.Consumer)
+	if e.Kind != Adopted { // Who comes to take it has not delivered it.
+		m.Consumer = leastText(m.Consumer, e.Consumer)
+	}
 	if e.Attempt > 0 && e.Kind != ExhaustionSaid && e.Kind != ExhaustionDenied && e.Kind != Stranded {
 		m.joinAttempt(e)
 	}

@@ -71,17 +71,15 @@ func partedAttempts(attempts []AttemptFacts, belongs func(Micros) bool) (out []A
 }
 
 // parted is the delivery where it happened at a time that belongs: of two of one number the first times are those of the former incarnation, the last times those
-// of the latter. It is zero where none did.
+// of the latter, and each kind of time may be known of one of them alone. It is zero where none did.
 func (d DeliveryFacts) parted(belongs func(Micros) bool) DeliveryFacts {
-	switch last := max(d.LastAt, d.LastBound); {
-	case belongs(max(d.At, d.Bound)):
-		return d
-	case last.Known() && belongs(last):
-		_, at := bothIn(0, d.LastAt, belongs)
-		_, bound := bothIn(0, d.LastBound, belongs)
-		return DeliveryFacts{CSeq: d.CSeq, At: at, Bound: firstKnown(at, bound)}
+	d.At, d.LastAt = bothIn(d.At, d.LastAt, belongs)
+	d.Bound, d.LastBound = bothIn(d.Bound, d.LastBound, belongs)
+	if d.Bound = earliest(d.At, d.Bound); !d.Bound.Known() {
+		return DeliveryFacts{}
 	}
-	return DeliveryFacts{}
+	d.single()
+	return d
 }
 
 // parted keeps what happened in the attempt at times that belong. Of two incarnations that used one number the first times are those of the

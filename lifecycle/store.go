@@ -126,6 +126,7 @@ type ConsumerState struct {
 	Name          string
 	CreatedAt     Micros // Since when its attempts are numbered: when it was created, or reset.
 	MadeAt        Micros // When it was created, where it was reset since; zero else.
+	ResetBy       Micros // The look that saw that it was reset last: it can have been as late as that; zero where it never was.
 	ObservedAt    Micros // By the broker's clock. An older observation never replaces a newer one.
 	Filters       []string
 	AckWait       time.Duration
@@ -144,6 +145,7 @@ type ConsumerState struct {
 	DeliveredAt   Micros // The broker's time of the last delivery.
 	FloorCSeq     uint64
 	FloorSeq      uint64
+	StartSeq      uint64 // Since it was created, or reset, it delivers no message before this one; zero where that is not known.
 	Paused        bool
 	PausedUntil   Micros      // When it goes on by itself; zero where that is not known, or it is not paused.
 	Gone          bool        // It was there before and is not now.

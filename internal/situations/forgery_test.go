@@ -380,6 +380,21 @@ var forgery = []situation{{
 	may:   all(is("delivered", "processing"), attempts(0, 1, 1)), // The broker extends the lease: the two cannot be told apart.
 	never: isNot("failed", "terminated", "completed"),
 }, {
+	name: "an agent sends heartbeats of a delivery that was never made, of a message that another has",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(4 * time.Second))
+		m := c.pull(worker)
+		for range 12 {
+			c.works(500 * time.Millisecond)
+			c.send(nats.NewMsg(fmt.Sprintf("$JS.ACK.%s.%s-task-worker.7.%d.9.%d.0", zero.stream, c.agent, zero.seq, time.Now().UnixNano())), "+WPI")
+		}
+		c.inTime(c.tryPull(worker, 100*time.Millisecond) == nil, "the broker delivered it once more")
+		c.ack(m)
+	},
+	may:   all(is("completed"), attempts(0, 1, 1)),
+	never: all(isNot("failed", "exhausted"), neverStale("presumed_dead", "stale")), // The broker extends the lease, whatever number the heartbeat has.
+}, {
 	name: "an agent hands back a message that another has",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
