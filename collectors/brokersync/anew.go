@@ -1,6 +1,10 @@
 package brokersync
 
-import "fleetglass/lifecycle"
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
 
 // A consumer that is created again may have ended a message that its former incarnation's worker had before anybody looks at the broker: the message is not
 // open any more then, and only the lines tell which consumer had it when.
@@ -41,8 +45,10 @@ func (st *step) sayAnew() {
 	for _, c := range ready {
 		delete(st.next.Fresh, c.Name)
 		for _, m := range rows {
-			if part := m.Of(c.Name); st.view.takes(c, m) && deliveredBy(c, m.Key.Seq) && !st.known.isOpen(m.Key.Seq) && endedSince(part, c.Began()) {
-				st.say(recreated(c, part)...)
+			part := m.Of(c.Name)
+			said := slices.ContainsFunc(st.known.anew, func(e lifecycle.Event) bool { return e.Message == m.Key && e.Consumer == c.Name })
+			if !said && st.view.takes(c, m) && deliveredBy(c, m.Key.Seq) && !st.known.isOpen(m.Key.Seq) && endedSince(part, c.Began()) {
+				st.known.anew = append(st.known.anew, recreated(c, part)...)
 			}
 		}
 	}

@@ -77,17 +77,17 @@ func (v view) sole(c *Consumer, m lifecycle.MessageFacts) bool {
 
 // alone reports whether a consumer lived all along in a work queue, which lets no other take its subjects.
 func (v view) alone(c *Consumer, s *lifecycle.StoredFacts) bool {
-	return c != nil && max(c.CreatedAt, c.Refiltered.At) <= s.At && !v.Kept && !v.tookBefore(c, s)
+	return c != nil && max(c.CreatedAt, c.ResetBy, c.Refiltered.At) <= s.At && !v.Kept && !v.tookBefore(c, s)
 }
 
-// seenToGo reports whether looks at the broker show that a consumer which may have delivered the message is gone.
+// seenToGo reports whether looks at the broker show that a consumer which may have delivered the message is gone, or was reset.
 func (v view) seenToGo(c *Consumer, s *lifecycle.StoredFacts) bool {
 	for _, gone := range v.Gone {
 		if gone.ObservedAt >= s.At && !gone.Watches && lifecycle.MatchesAny(gone.Filters, s.Subject) {
 			return true
 		}
 	}
-	return c != nil && c.CreatedAt > s.At && v.Replaced[c.Name] == c.CreatedAt
+	return c != nil && (c.ResetBy > s.At || c.CreatedAt > s.At && v.Replaced[c.Name] == c.CreatedAt)
 }
 
 // saidToGo reports whether advisories tell of the deletion of a consumer that may have delivered the message.

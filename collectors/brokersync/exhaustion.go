@@ -40,6 +40,9 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	if j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax) {
 		return lifecycle.Event{}, false // The state may be older than the advisory.
 	}
+	if j.view.Kept && m.Stored == nil {
+		return lifecycle.Event{}, false // Who else takes it is known once it is read from the stream.
+	}
 	c = c.spokenOf(m)
 	if c == nil && m.CurrentAttempt() == 0 {
 		return lifecycle.Event{}, false // Its consumer cannot be asked, and nothing tells of a delivery. One that is made anew delivers the message in either case.
@@ -113,6 +116,6 @@ func (j *judgement) exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycl
 		e.Attempt, e.Detail.Beside = m.ExhaustedSaidN, j.view.beside(c, m)
 		return e
 	}
-	e.Detail.Former = c.Began() > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
+	e.Detail.Former = max(c.Began(), c.ResetBy) > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
 	return e
 }

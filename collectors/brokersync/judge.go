@@ -219,7 +219,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	if c == nil {
 		return
 	}
-	if events := recreated(*c, m); len(events) > 0 {
+	if events := recreated(*c, m); len(events) > 0 && (!j.view.Kept || !c.tookOver(m)) {
 		j.say(events...)
 		return
 	}

@@ -17,9 +17,9 @@ func (s State) incarnated(o Observation) []Consumer {
 		c := &consumers[i]
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
 		if made := c.CreatedAt; known && made == old.Made() {
-			c.CreatedAt, c.MadeAt = old.CreatedAt, old.MadeAt
+			c.CreatedAt, c.MadeAt, c.ResetBy = old.CreatedAt, old.MadeAt, old.ResetBy
 			if wasReset(old, *c) {
-				c.CreatedAt, c.MadeAt = resetAt(old, *c), made
+				c.CreatedAt, c.MadeAt, c.ResetBy = resetAt(old, *c), made, c.ObservedAt
 			}
 		}
 	}
@@ -38,5 +38,49 @@ func resetAt(old lifecycle.ConsumerState, c Consumer) lifecycle.Micros {
 	if c.DeliveredCSeq == 0 {
 		return c.ObservedAt
 	}
-	return old.ObservedAt + 1
+	return max(old.ObservedAt, old.DeliveredAt) + 1
+}
+
+// startNow is [lifecycle.ConsumerState.StartSeq] of a consumer that is seen once more, the same as before or another one. Until its first delivery is answered the broker's
+// floor tells where it began, or what was purged since.
+func startNow(old lifecycle.ConsumerState, c Consumer, same bool) uint64 {
+	switch {
+	case same && old.StartSeq > 0:
+		return old.StartSeq
+	case c.FloorCSeq == 0:
+		return c.FloorSeq + 1
+	}
+	return 0
+}
+
+// lastBeforeReset is the last that is known of a message which only the former life of a consumer that was reset can have brought, after the earliest time at which that
+// can have been: a sign of a delivery that the consumer has not made since, or what was concluded by a look before. Zero for nothing.
+func lastBeforeReset(c Consumer, m lifecycle.MessageFacts) (last lifecycle.Micros) {
+	if !c.ResetBy.Known() {
+		return 0
+	}
+	note := func(cseq uint64, at lifecycle.Micros) {
+		if cseq > c.DeliveredCSeq && at >= c.CreatedAt && at.Add(captureLagMax) <= c.ObservedAt {
+			last = max(last, at)
+		}
+	}
+	for _, d := range m.Deliveries {
+		note(d.CSeq, max(d.At, d.Bound, d.LastAt, d.LastBound))
+	}
+	for _, a := range m.Attempts {
+		for i, cseq := range a.CSeqs {
+			note(cseq, a.CSeqAt[i])
+		}
+		for _, x := range []*lifecycle.Expiry{a.Expired, a.Dead} {
+			if x != nil && x.Judged >= c.CreatedAt && x.Judged < c.ResetBy {
+				last = max(last, x.Judged)
+			}
+		}
+	}
+	return last
+}
+
+// answeredBeforeReset reports whether somebody who was given a message answers a delivery that its consumer has not made since it was reset, and nothing else tells of one.
+func answeredBeforeReset(c Consumer, m lifecycle.MessageFacts) bool {
+	return m.Stored != nil && m.Stored.At < c.ResetBy && m.ContestedBy(c.Name)
 }

@@ -138,7 +138,7 @@ func (b *simBroker) untruth(e lifecycle.Event) string {
 		return "the next attempt began before"
 	case e.Kind == lifecycle.PresumedDead && (c.alive(seq) || !s.usedUp && (c.max <= 0 || s.attempts < c.max)):
 		return "an attempt is left, or at work"
-	case e.Kind == lifecycle.MaxDeliveries && !s.wasUsed:
+	case e.Kind == lifecycle.MaxDeliveries && !slices.ContainsFunc(b.consumers, func(o *simConsumer) bool { return (e.Consumer == "" || o == c) && o.share(seq).wasUsed }):
 		return "its attempts are not used up"
 	case e.Kind == lifecycle.ExhaustionDenied && s.usedUp && !e.Detail.Former:
 		return "the broker said so"
@@ -245,7 +245,7 @@ func (b *simBroker) misjudged(w *world, seq uint64) string {
 	if state != lifecycle.StateCompleted {
 		return ""
 	}
-	if c := who(func(c *simConsumer) bool { return c.died(seq) }); c != nil {
+	if c := who(func(c *simConsumer) bool { return c.died(seq) && c.takes(seq) }); c != nil {
 		return fmt.Sprintf("%d is completed, and %s used up its attempts", seq, c.name)
 	}
 	if who(func(c *simConsumer) bool { return c.share(seq).acked }) == nil {
@@ -262,7 +262,8 @@ func (c *simConsumer) holds(seq uint64) bool {
 		return false
 	}
 	at := c.messages[seq].at
-	late := c.kept && (c.widened > at || c.created > at && c.deliveries[c.pending[seq].cseq].at > c.looks[max(0, len(c.looks)-4)])
+	early := len(c.looks) < 4
+	late := c.kept && (c.widened > at || max(c.created, c.reset) > at && (early || c.deliveries[c.pending[seq].cseq].at > c.looks[len(c.looks)-4]))
 	return !late && (!c.kept || !c.share(seq).accepted)
 }
 

@@ -139,7 +139,9 @@ func (s State) withChanges(o Observation) []Consumer {
 			c.Seen = o.ConsumersAt
 		}
 		c.Refiltered = refilteredNow(old, *c, o.ConsumersAt)
-		if !known || old.CreatedAt != c.CreatedAt {
+		same := known && old.CreatedAt == c.CreatedAt
+		c.StartSeq = startNow(old, *c, same)
+		if !same {
 			continue
 		}
 		c.Seen, c.Lowered = old.Seen, loweredNow(old, *c, o.ConsumersAt)

@@ -44,9 +44,16 @@ func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
 
 // recreated says that the consumer of a message was created anew after the message had been delivered: its attempts start again.
 func recreated(c Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
-	first := firstSign(m)
-	if !first.Known() || first >= c.Began() || m.RecreatedAt >= c.CreatedAt {
+	at, began, first := c.CreatedAt, c.Began(), firstSign(m)
+	if last := lastBeforeReset(c, m); last.Known() {
+		at, began = last+1, last+1
+	}
+	if answeredBeforeReset(c, m) {
+		at = max(at, m.Stored.At+1)
+		began, first = at, m.Stored.At
+	}
+	if !first.Known() || first >= began || m.RecreatedAt >= at {
 		return nil
 	}
-	return []lifecycle.Event{newEvent(lifecycle.ConsumerRecreated, m, &c, c.CreatedAt)}
+	return []lifecycle.Event{newEvent(lifecycle.ConsumerRecreated, m, &c, at)}
 }

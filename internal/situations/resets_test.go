@@ -202,6 +202,39 @@ var resets = []situation{{
 	mode:  live,
 	may:   all(is("completed"), attempts(0, 2, 1), ended("naked", "acked"), findsNo(wrongs...)),
 	never: isNot("exhausted"),
+}, {
+	name:  "a consumer is reset just after its worker's heartbeat, and its next worker has the message",
+	since: resettable,
+	act: func(c *clients) {
+		worker := c.practised(wait(10 * time.Minute))
+		c.seen()
+		c.publish(publish{})
+		c.heartbeat(c.pull(worker)) // Nobody looks at the broker between this and the reset.
+		c.resetConsumer(0)
+		c.heartbeat(c.pull(worker))
+	},
+	mode:  live,
+	may:   all(is("processing"), findsNo(wrongs...), attempts(0, 2, 1), ended("timed_out", "open"), current(1)),
+	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted", "failed")),
+}, {
+	name:  "a consumer is reset, and the worker that had the message before goes on sending heartbeats",
+	since: resettable,
+	act: func(c *clients) {
+		worker := c.practised(wait(4 * time.Second))
+		c.publish(publish{})
+		zombie := c.pull(worker)
+		c.resetConsumer(0)
+		c.seen()
+		m := c.pull(worker)
+		for range 12 {
+			c.works(500 * time.Millisecond)
+			c.heartbeat(zombie)
+		}
+		c.inTime(c.tryPull(worker, 100*time.Millisecond) == nil, "the broker delivered it once more")
+		c.ack(m)
+	},
+	may:   is("completed"),
+	never: all(isNot("exhausted", "failed"), neverStale("presumed_dead", "stale")),
 }}
 
 // resettable is the minor version of nats-server 2 since which a consumer can be reset.
