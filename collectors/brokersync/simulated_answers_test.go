@@ -28,7 +28,7 @@ func (c *simConsumer) answer() {
 		if d.seq <= c.seq && d.cseq <= c.cseq {
 			return // Nothing tells it from an answer to the living consumer.
 		}
-		of += " former said=" + short(c.messages[d.seq].at)
+		of += map[bool]string{false: " undelivered", true: " former"}[c.created > c.messages[d.seq].at] + " said=" + short(c.messages[d.seq].at)
 	}
 	switch c.r.IntN(7) {
 	case 0, 1, 2:

@@ -96,7 +96,7 @@ func newSimBroker(r *rand.Rand) *simBroker {
 
 // consumer creates one that takes the tasks of some agents.
 func (b *simBroker) consumer(name, agents string) {
-	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, looked: map[int]bool{}, simLife: newSimLife(-time.Hour, 1)}
+	c := &simConsumer{simBroker: b, name: name, agents: agents, forAll: b.r.IntN(8) == 0, looked: map[int]bool{}, counted: map[int][2]uint64{}, simLife: newSimLife(-time.Hour, 1)}
 	c.unanswered = b.kept && !c.forAll && b.r.IntN(8) == 0
 	c.configure()
 	b.consumers = append(b.consumers, c)
@@ -131,6 +131,8 @@ func (b *simBroker) acts() {
 		b.restart()
 	case n < 192:
 		b.changeLimits()
+	case n < 195:
+		c.resets()
 	}
 }
 
@@ -282,7 +284,8 @@ func (b *simBroker) poll(slow int) {
 	b.looks = append(b.looks, b.now)
 	b.looking = []*simBroker{b.clone()}
 	for _, c := range b.consumers {
-		if c.looked[b.replica] = true; !c.gone {
+		c.looked[b.replica], c.counted[b.replica] = true, [2]uint64{c.cseq, c.floorC}
+		if !c.gone {
 			b.script = append(b.script, c.state())
 		}
 		b.goesOn(slow)
@@ -319,6 +322,7 @@ func (b *simBroker) goesOn(ms int) {
 	if ms > 0 && b.r.IntN(2) == 0 {
 		b.passes(b.upTo(ms, 1))
 		b.acts()
+		b.looking = append(b.looking, b.clone())
 	}
 }
 

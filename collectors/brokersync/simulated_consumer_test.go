@@ -21,17 +21,20 @@ type simConsumer struct {
 	max, hands int
 	wait       time.Duration
 	backoff    []time.Duration
-	former     []*simDelivery // Of consumers of the same name that lived before.
-	looked     map[int]bool   // Which replicas looked at it since it was changed last.
-	gone       bool           // It was deleted, and not created again.
-	paused     time.Duration  // Until then.
-	widened    time.Duration  // When it came to take what it took not before; zero for never.
+	former     []*simDelivery    // Of consumers of the same name that lived before.
+	looked     map[int]bool      // Which replicas looked at it since it was changed last, and
+	counted    map[int][2]uint64 // how many deliveries each saw by then, and of how many the answers.
+	gone       bool              // It was deleted, and not created again.
+	paused     time.Duration     // Until then.
+	widened    time.Duration     // When it came to take what it took not before; zero for never.
 	simLife
 }
 
 // simLife is what a consumer did since it was created.
 type simLife struct {
 	created    time.Duration
+	reset      time.Duration           // When it began anew; zero for never. Until all replicas looked
+	fewer      uint64                  // it delivers fewer messages than this, so that they can see it.
 	deliveries map[uint64]*simDelivery // By consumer sequence.
 	cseq       uint64                  // The last one.
 	seq        uint64                  // The last message that was delivered, and
@@ -190,7 +193,7 @@ func (c *simConsumer) useUp(seq uint64, n int) {
 
 // pull is one question of a worker.
 func (c *simConsumer) pull() {
-	if c.gone || c.now < c.paused {
+	if c.gone || c.now < c.paused || c.fewer > 0 && c.cseq+1 >= c.fewer && !c.allLooked(c.looked) {
 		return
 	}
 	for len(c.queue) > 0 {
@@ -354,11 +357,38 @@ func (c *simConsumer) returns() {
 	if !c.mayTake(c.agents) {
 		return
 	}
+	c.gone = false
+	c.begins(newSimLife(c.now, c.first()))
+}
+
+// begins a life of the consumer.
+func (c *simConsumer) begins(life simLife) {
 	before := c.shares
-	c.gone, c.simLife = false, newSimLife(c.now, c.first())
+	c.simLife = life
 	for seq, s := range before {
 		c.shares[seq] = &simShare{accepted: s.accepted, acked: s.acked, given: s.given, wasUsed: s.wasUsed}
 	}
+}
+
+// resets has the consumer begin anew, at a message or after those that are answered. Nobody can know of it before the first look, nor where it delivers as much as it had
+// answers to before the next one: both are limits of docs/situations.md.
+func (c *simConsumer) resets() {
+	if c.gone || !c.allLooked(c.looked) {
+		return
+	}
+	fewer := c.floorC
+	for _, saw := range c.counted {
+		if saw[0] == 0 {
+			return
+		}
+		fewer = min(fewer, saw[1])
+	}
+	clear(c.looked)
+	c.former = c.all()
+	life := newSimLife(c.created, pick(c.r, c.floorS+1, c.floorS+1, 1, 1+uint64(c.r.IntN(int(c.last+1)))))
+	life.reset, life.fewer = c.now, max(1, fewer)
+	c.begins(life)
+	c.dropUnneeded()
 }
 
 // all are the deliveries of whichever life, the earliest first.
