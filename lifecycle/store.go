@@ -145,6 +145,7 @@ type ConsumerState struct {
 	DeliveredAt   Micros // The broker's time of the last delivery.
 	FloorCSeq     uint64
 	FloorSeq      uint64
+	PassedSeq     uint64 // The messages up to this one are over, with those of its deliveries up to FloorCSeq that were theirs: FloorSeq is beyond it where messages were purged.
 	StartSeq      uint64 // Since it was created, or reset, it delivers no message before this one; zero where that is not known.
 	Paused        bool
 	PausedUntil   Micros      // When it goes on by itself; zero where that is not known, or it is not paused.

@@ -118,8 +118,9 @@ func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, 
 		}
 		least -= min(least, mostOpen(v, c, m))
 		most -= min(most, evidenceOf(m, c).open(c))
-		if forgotten := m.Removal == lifecycle.RemovedByBroker || answered(m) && !exhausted(m, c); !forgotten {
-			again-- // The broker counts it for as long as it is in the stream.
+		over := answered(m) && !exhausted(m, c) && lastAnswer(m).Add(captureLagMax) <= c.ObservedAt
+		if forgotten := over || m.Removal == lifecycle.RemovedByBroker; !forgotten {
+			again-- // The broker counted it: it does for as long as the message is in the stream.
 		}
 	}
 	switch all := f.complete && !v.unread(c); {
@@ -153,7 +154,7 @@ func mostOpen(v view, c Consumer, m lifecycle.MessageFacts) uint64 {
 			more++
 		}
 	}
-	passed := m.Key.Seq <= c.FloorSeq && !c.ForAll // With what was delivered of it.
+	passed := m.Key.Seq <= c.PassedSeq && !c.ForAll // With what was delivered of it.
 	switch {
 	case passed && c.surelySingle() && m.Key.Seq >= c.Single: // Nothing else was in hand when the floor passed it.
 		return lines.open(c)

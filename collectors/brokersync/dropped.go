@@ -95,7 +95,7 @@ func answered(m lifecycle.MessageFacts) bool {
 // prove. Of a message of which nothing was seen the waits of all its attempts must have been over.
 func (st *step) dropped(c Consumer, m lifecycle.MessageFacts, since lifecycle.Micros) bool {
 	switch {
-	case st.view.Kept || c.MaxDeliver <= 0:
+	case st.view.Kept || c.MaxDeliver <= 0 || c.beganBehind(m):
 		return false
 	case m.CurrentAttempt() > 0 || len(evidenceOf(m, c)) > 0:
 		return true
@@ -143,7 +143,7 @@ func (s State) unbrokenNow(o Observation) map[string]uint64 {
 		switch {
 		case watched && goesOn:
 			unbroken[c.Name] = from
-		case s.At.Known() && c.CreatedAt > s.At:
+		case s.At.Known() && c.CreatedAt > s.At && !c.ResetBy.Known(): // One that was reset may have begun anywhere.
 			unbroken[c.Name] = 0
 		default:
 			unbroken[c.Name] = c.DeliveredSeq

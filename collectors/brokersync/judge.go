@@ -135,7 +135,7 @@ func (j *judgement) attribute() {
 
 // exhausted reports whether the broker said that no attempt is left, and its consumer is still the one that it spoke of.
 func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
-	return m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= c.Began()
+	return m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= max(c.Began(), m.RecreatedAt)
 }
 
 // withDeliveries is the message with what was found out about its deliveries.

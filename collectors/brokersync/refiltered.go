@@ -36,8 +36,7 @@ func again(old lifecycle.ConsumerState, c Consumer) (out []string) {
 // skipped reports whether a consumer began behind a message, or was past it before it took its subject: then it never delivers it.
 func (c Consumer) skipped(m lifecycle.MessageFacts) bool {
 	r := c.Refiltered
-	before := m.Key.Seq < c.StartSeq && len(evidenceOf(m, c)) == 0
-	return before || m.Stored != nil && m.Key.Seq <= r.Seq && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
+	return c.beganBehind(m) || m.Stored != nil && m.Key.Seq <= r.Seq && !lifecycle.MatchesAny(r.Filters, m.Stored.Subject)
 }
 
 // mayHaveSkipped reports whether a consumer may never deliver a message that is behind the last one that it delivered: it came to take the subject later, and how far it had

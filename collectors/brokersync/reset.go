@@ -41,20 +41,8 @@ func resetAt(old lifecycle.ConsumerState, c Consumer) lifecycle.Micros {
 	return max(old.ObservedAt, old.DeliveredAt) + 1
 }
 
-// startNow is [lifecycle.ConsumerState.StartSeq] of a consumer that is seen once more, the same as before or another one. Until its first delivery is answered the broker's
-// floor tells where it began, or what was purged since.
-func startNow(old lifecycle.ConsumerState, c Consumer, same bool) uint64 {
-	switch {
-	case same && old.StartSeq > 0:
-		return old.StartSeq
-	case c.FloorCSeq == 0:
-		return c.FloorSeq + 1
-	}
-	return 0
-}
-
 // lastBeforeReset is the last that is known of a message which only the former life of a consumer that was reset can have brought, after the earliest time at which that
-// can have been: a sign of a delivery that the consumer has not made since, or what was concluded by a look before. Zero for nothing.
+// can have been: a sign of a delivery that the consumer has not made since, or of more attempts than it has made deliveries, or what was concluded by a look before. Zero for nothing.
 func lastBeforeReset(c Consumer, m lifecycle.MessageFacts) (last lifecycle.Micros) {
 	if !c.ResetBy.Known() {
 		return 0
@@ -64,6 +52,7 @@ func lastBeforeReset(c Consumer, m lifecycle.MessageFacts) (last lifecycle.Micro
 			last = max(last, at)
 		}
 	}
+	note(uint64(m.MaxDeliveriesN), m.MaxDeliveriesAt)
 	for _, d := range m.Deliveries {
 		note(d.CSeq, max(d.At, d.Bound, d.LastAt, d.LastBound))
 	}

@@ -140,7 +140,7 @@ func (s State) withChanges(o Observation) []Consumer {
 		}
 		c.Refiltered = refilteredNow(old, *c, o.ConsumersAt)
 		same := known && old.CreatedAt == c.CreatedAt
-		c.StartSeq = startNow(old, *c, same)
+		c.StartSeq, c.PassedSeq = startNow(old, *c, same), passedNow(old, *c, same)
 		if !same {
 			continue
 		}
