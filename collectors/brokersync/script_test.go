@@ -195,6 +195,7 @@ func (w *world) line(parts []string) error {
 	consumer, _ := f.take("consumer")
 	_, unproved := f.values["said"]
 	_, undelivered := f.take("undelivered")
+	unproved = unproved || undelivered // The broker's own word does not say when the message was stored.
 	_, former := f.take("former")
 	_, watches := f.take("watches")
 	var beside []string

@@ -23,21 +23,18 @@ func (c *simConsumer) answer() {
 	if c.forAll && (c.pending[d.seq] == nil || d.cseq <= c.floorC) {
 		return // What becomes of a late answer to all is not played: the broker notes it in memory alone.
 	}
-	of := fmt.Sprintf("%d %s n=%d cseq=%d %s", d.seq, short(c.now), d.n, d.cseq, c.sign())
-	if slices.Contains(c.former, d) {
-		if d.seq <= c.seq && d.cseq <= c.cseq {
-			return // Nothing tells it from an answer to the living consumer.
-		}
-		of += map[bool]string{false: " undelivered", true: " former"}[c.created > c.messages[d.seq].at] + " said=" + short(c.messages[d.seq].at)
+	if slices.Contains(c.former, d) && d.seq <= c.seq && d.cseq <= c.cseq {
+		return // Nothing tells it from an answer to the living consumer.
 	}
+	of := fmt.Sprintf("%d %s n=%d cseq=%d %s", d.seq, short(c.now), d.n, d.cseq, c.sign())
 	switch c.r.IntN(7) {
 	case 0, 1, 2:
-		c.line(fleet.CaptureAck, "knows heartbeat %s", of)
+		c.tells(d, fleet.CaptureAck, "knows heartbeat "+of)
 		if p := c.pending[d.seq]; p != nil {
 			p.from, c.moved = c.now, c.now+noted
 		}
 	case 3:
-		c.line(fleet.CaptureAck, "knows acked %s", of+c.beside(d.seq))
+		c.tells(d, fleet.CaptureAck, "knows acked "+of+c.beside(d.seq))
 		for seq := range c.pending {
 			if c.forAll && seq <= d.seq {
 				c.share(seq).acked = true
@@ -46,17 +43,45 @@ func (c *simConsumer) answer() {
 		c.share(d.seq).acked = true
 		c.ends(d)
 	case 4:
-		c.line(fleet.CaptureAck, "knows terminated %s", of+c.beside(d.seq))
-		c.line(fleet.CaptureEvt, "knows term_confirmed %s", of)
+		c.tells(d, fleet.CaptureAck, "knows terminated "+of+c.beside(d.seq))
+		c.tells(d, fleet.CaptureEvt, "knows term_confirmed "+of)
 		c.ends(d)
 	case 5:
-		c.line(fleet.CaptureAck, "knows naked %s", of)
+		c.tells(d, fleet.CaptureAck, "knows naked "+of)
 		c.handsBack(d, 0)
 	case 6:
 		delay := c.upTo(2000, 300)
-		c.line(fleet.CaptureAck, "knows naked %s delay=%s", of, short(delay))
+		c.tells(d, fleet.CaptureAck, "knows naked "+of+" delay="+short(delay))
 		c.handsBack(d, delay)
 	}
+}
+
+// tells captures a line about an answer to a delivery. How it stands is told by the consumer as it is when the line is read: at once, or as it is stored. One of a former
+// life's worker is read at once: by the time that it is stored the living consumer may have made as many deliveries, and nothing tells them apart.
+func (c *simConsumer) tells(d *simDelivery, capture, text string) {
+	at, byBroker := c.now, capture == fleet.CaptureEvt
+	standing := func() string { return c.standing(d, at, byBroker) }
+	if now := standing(); slices.Contains(c.former, d) || c.r.IntN(2) == 0 {
+		standing = func() string { return now }
+	}
+	c.captures(capture, text, standing)
+}
+
+// standing says how an answer to a delivery that was sent at a time, or what the broker says of it, stands by the consumer as it is now.
+func (c *simConsumer) standing(d *simDelivery, at time.Duration, byBroker bool) string {
+	stored, made := c.messages[d.seq].at, d.seq <= c.seq && d.cseq <= c.cseq
+	lived := !c.gone && c.created <= at
+	switch {
+	case lived && made, byBroker && !lived:
+		return ""
+	case byBroker:
+		return " undelivered"
+	case !lived:
+		return " said=" + short(stored)
+	case c.created > stored:
+		return " former said=" + short(stored)
+	}
+	return " undelivered said=" + short(stored)
 }
 
 // beside names another workers' consumer that still may have to answer the message.

@@ -26,7 +26,7 @@ type simBroker struct {
 	consumers []*simConsumer
 
 	script    []string        // What a scenario file says of it all.
-	captures  []*simCapture   // What is captured, and
+	streams   []*simCapture   // What is captured, and
 	blind     time.Duration   // what was from then on was lost,
 	until     time.Duration   // until then.
 	restarted bool            // It started again.
@@ -65,11 +65,12 @@ type simCapture struct {
 type simLine struct {
 	at   time.Duration
 	text string
+	last func() string
 }
 
 func newSimBroker(r *rand.Rand) *simBroker {
 	b := &simBroker{
-		r: r, messages: map[uint64]*simMessage{}, looked: map[int]bool{}, captures: []*simCapture{{name: fleet.CapturePub}, {name: fleet.CaptureAck}, {name: fleet.CaptureEvt}}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0, replicas: 1 + r.IntN(4)/3,
+		r: r, messages: map[uint64]*simMessage{}, looked: map[int]bool{}, streams: []*simCapture{{name: fleet.CapturePub}, {name: fleet.CaptureAck}, {name: fleet.CaptureEvt}}, most: pick(r, 0, 0, 0, 2), age: pick(r, 0, 0, 0, 3*time.Second, 8*time.Second), kept: r.IntN(3) == 0, replicas: 1 + r.IntN(4)/3,
 	}
 	b.pages = pick(r, "", "", " page=8", " page=8 walked")
 	b.script = append(b.script, b.limits())
@@ -295,7 +296,7 @@ func (b *simBroker) poll(slow int) {
 	if slow > 0 {
 		b.script = append(b.script, "look "+short(b.now))
 	}
-	for _, c := range b.captures {
+	for _, c := range b.streams {
 		b.goesOn(slow)
 		b.stores(c, slow)
 	}
@@ -341,24 +342,29 @@ func (b *simBroker) stores(c *simCapture, slow int) {
 		}
 	}
 	for ; c.told < len(c.lines) && c.lines[c.told].at <= upTo; c.told++ {
-		b.script = append(b.script, c.lines[c.told].text)
+		b.script = append(b.script, c.lines[c.told].text+c.lines[c.told].last())
 	}
 	b.script = append(b.script, "stored-up-to "+short(c.stored)+" "+c.name)
 }
 
 // stored is up to when all that was captured is stored.
 func (b *simBroker) stored() time.Duration {
-	return slices.MinFunc(b.captures, func(x, y *simCapture) int { return cmp.Compare(x.stored, y.stored) }).stored
+	return slices.MinFunc(b.streams, func(x, y *simCapture) int { return cmp.Compare(x.stored, y.stored) }).stored
 }
 
 // isBlind reports whether lines are lost now.
 func (b *simBroker) isBlind() bool { return b.now >= b.blind && b.now < b.until }
 
-// captures a line in one of the streams.
+// line captures one in one of the streams.
 func (b *simBroker) line(capture, format string, args ...any) {
-	i := slices.IndexFunc(b.captures, func(c *simCapture) bool { return c.name == capture })
-	if c := b.captures[i]; !b.isBlind() {
-		c.lines = append(c.lines, simLine{b.now, fmt.Sprintf(format, args...)})
+	b.captures(capture, fmt.Sprintf(format, args...), func() string { return "" })
+}
+
+// captures a line whose last word is said as it is stored.
+func (b *simBroker) captures(capture, text string, last func() string) {
+	i := slices.IndexFunc(b.streams, func(c *simCapture) bool { return c.name == capture })
+	if c := b.streams[i]; !b.isBlind() {
+		c.lines = append(c.lines, simLine{b.now, text, last})
 	}
 }
 

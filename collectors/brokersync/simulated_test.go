@@ -289,9 +289,9 @@ func (b *simBroker) truth() string {
 // clone is the broker as it is now.
 func (b *simBroker) clone() *simBroker {
 	is := *b
-	is.messages, is.captures, is.consumers = copies(b.messages), nil, nil
-	for _, c := range b.captures {
-		is.captures = append(is.captures, copyOf(c))
+	is.messages, is.streams, is.consumers = copies(b.messages), nil, nil
+	for _, c := range b.streams {
+		is.streams = append(is.streams, copyOf(c))
 	}
 	for _, c := range b.consumers {
 		c = copyOf(c)
