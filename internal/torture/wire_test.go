@@ -85,10 +85,16 @@ func (w *wires) readAll(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// of is everything that was captured of a task.
+// of is everything that was captured of a task. It may have several messages: a broker that was killed has forgotten the ids of those that were taken, and stores one
+// that is published again.
 func (w *wires) of(t *told) wire {
-	out := wire{}
-	for _, part := range []wire{w.byTask[t.ID], w.bySeq[t.Seq]} {
+	out, parts := wire{}, []wire{w.byTask[t.ID], w.bySeq[t.Seq]}
+	for seq, id := range w.ids {
+		if id == t.ID && seq != t.Seq {
+			parts = append(parts, w.bySeq[seq])
+		}
+	}
+	for _, part := range parts {
 		for c, n := range part {
 			out[c] += n
 		}
