@@ -112,7 +112,22 @@ func (s *Server) Moved() (moved bool, wanted string) {
 
 // Sick says what keeps the server from storing messages; empty when nothing does. A stream that could not be written, because the disk
 // was full, refuses messages until the server is started again, also when there is room by then.
-func (s *Server) Sick() string { return s.srv.Healthz(nil).Error }
+func (s *Server) Sick() string {
+	for range healthTries {
+		said := s.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
+		switch {
+		case len(said) == 0:
+			return ""
+		case said[0].Type != server.HealthzErrorConn:
+			return said[0].Error
+		}
+	}
+	return ""
+}
+
+// healthTries is how often the server is asked. It allows itself a millisecond to see that it listens, as it has since its start: on a busy machine that passes before it
+// looks, and it says no more.
+const healthTries = 5
 
 // Close stops the server, waiting at most 15 seconds for it to write its state. It is idempotent.
 func (s *Server) Close() error {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,4 +210,22 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 			t.Errorf("%s: started", name)
 		}
 	}
+}
+
+// TestABusyMachineMakesNoServerSick asks from more places at once than there are processors, so that some wait for longer than the server allows itself to see that it listens.
+func TestABusyMachineMakesNoServerSick(t *testing.T) {
+	srv := start(t, embednats.Config{})
+	until := time.Now().Add(2 * time.Second)
+	var asking sync.WaitGroup
+	for range 32 * runtime.GOMAXPROCS(0) {
+		asking.Go(func() {
+			for time.Now().Before(until) {
+				if why := srv.Sick(); why != "" {
+					t.Errorf("the server is sick: %s", why)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
