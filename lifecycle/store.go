@@ -126,7 +126,7 @@ type ConsumerState struct {
 	Name          string
 	CreatedAt     Micros // Since when its attempts are numbered: when it was created, or reset.
 	MadeAt        Micros // When it was created, where it was reset since; zero else.
-	ResetBy       Micros // The look that saw that it was reset last: it can have been as late as that; zero where it never was.
+	ResetBy       Micros // The look that saw its last reset, which can have been as late as that; zero where it was never reset.
 	ObservedAt    Micros // By the broker's clock. An older observation never replaces a newer one.
 	Filters       []string
 	AckWait       time.Duration
@@ -145,7 +145,7 @@ type ConsumerState struct {
 	DeliveredAt   Micros // The broker's time of the last delivery.
 	FloorCSeq     uint64
 	FloorSeq      uint64
-	PassedSeq     uint64 // The messages up to this one are over, with those of its deliveries up to FloorCSeq that were theirs: FloorSeq is beyond it where messages were purged.
+	PassedSeq     uint64 // All deliveries of messages up to this one are among those up to FloorCSeq. FloorSeq is beyond it where messages were purged.
 	StartSeq      uint64 // Since it was created, or reset, it delivers no message before this one; zero where that is not known.
 	Paused        bool
 	PausedUntil   Micros      // When it goes on by itself; zero where that is not known, or it is not paused.

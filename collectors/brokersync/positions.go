@@ -17,7 +17,7 @@ func startNow(old lifecycle.ConsumerState, c Consumer, same bool) uint64 {
 	return 0
 }
 
-// passedNow is [lifecycle.ConsumerState.PassedSeq], likewise.
+// passedNow is [lifecycle.ConsumerState.PassedSeq] of such a consumer.
 func passedNow(old lifecycle.ConsumerState, c Consumer, same bool) uint64 {
 	if same && old.FloorCSeq == c.FloorCSeq {
 		return min(old.PassedSeq, c.FloorSeq)
