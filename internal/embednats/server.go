@@ -111,7 +111,7 @@ func (s *Server) Moved() (moved bool, wanted string) {
 }
 
 // Sick says what keeps the server from storing messages; empty when nothing does. A stream that could not be written, because the disk
-// was full, refuses messages until the server is started again, also when there is room by then.
+// was full, refuses messages until the server is started again, also when there is room by then. It is empty as well where the server gets no time to look at its storage.
 func (s *Server) Sick() string {
 	for range healthTries {
 		said := s.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
