@@ -294,6 +294,7 @@ func (c *Collector) watch(ctx context.Context, r *reader, p *pipeline) {
 		pause /= editedLooks
 	}
 	for {
+		asked := c.cfg.Now()
 		info, err := r.consumer.Info(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -302,7 +303,7 @@ func (c *Collector) watch(ctx context.Context, r *reader, p *pipeline) {
 			c.status.unreachable(err.Error())
 		default:
 			pending := info.NumPending + uint64(info.NumAckPending)
-			c.status.backlog(pending, c.storedByAny(ctx, pending), c.cfg.Now())
+			c.status.backlog(pending, c.storedByAny(ctx, pending), asked)
 			c.findLosses(ctx, r.consumer)
 			c.findElsewhere(ctx, r.stream, info)
 			c.readStanding(ctx, r.stream, info, p)

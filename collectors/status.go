@@ -77,17 +77,15 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	s.part.Handled, s.part.Quarantine = s.stats.Lines, s.stats.Quarantined
 	s.part.LastAt = now
 	s.upTo, s.last = max(s.upTo, d.upTo), max(s.last, d.last)
+	s.part.Lag = max(0, now.Sub(latest(s.upTo.Time(), s.empty))) // Newer lines than these may wait.
 	if d.last > s.share.seq && now.Sub(s.share.at) > shareOver {
 		s.share = share{}
 	}
-	if s.part.State != health.Behind {
+	switch {
+	case s.part.Lag > behindAfter:
+		s.part.State, s.part.Detail = health.Behind, ""
+	case s.part.State != health.Behind:
 		s.part.State, s.part.Detail = health.OK, ""
-	}
-	if s.part.Pending > 0 { // Of a backlog, before it is measured again.
-		s.part.Lag = max(0, now.Sub(s.upTo.Time()))
-		if s.part.Lag > behindAfter {
-			s.part.State = health.Behind
-		}
 	}
 }
 
@@ -105,7 +103,7 @@ func (s *status) reached() (seq uint64, at lifecycle.Micros) {
 	return s.last, s.upTo
 }
 
-// backlog notes how many lines wait at the source. stored is the store time of the last line that any replica committed; zero where that was not asked.
+// backlog notes how many lines waited at the source at a time, which is before the broker was asked. stored is the store time of the last line that any replica committed; zero where that was not asked.
 // It leaves a failure standing: only a commit ends that.
 func (s *status) backlog(pending uint64, stored lifecycle.Micros, now time.Time) {
 	s.mu.Lock()

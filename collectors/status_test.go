@@ -58,8 +58,25 @@ func TestACollectorHasReadNoFurtherThanItsLastLine(t *testing.T) {
 	s.backlog(3, 0, at(time.Second))
 	s.committed(&decoded{lines: 1, last: 2, upTo: lifecycle.MicrosOf(at(time.Second))}, 1, at(4*time.Second))
 	p, _ := s.snapshot()
-	if read := p.LastAt.Add(-p.Lag); read.After(at(time.Second)) || p.State != health.OK {
+	if read := p.Read(); read.After(at(time.Second)) || p.State != health.OK {
 		t.Errorf("read up to %s after the beginning, %s; want 1s, ok", read.Sub(began), p.State)
+	}
+}
+
+// A line that was stored long ago and is read only now proves nothing of what was stored since, although nothing waited at the last look.
+func TestALineThatIsReadLateShowsHowFarItIsBehind(t *testing.T) {
+	t.Parallel()
+	s, began := newStatus("acks"), time.Now()
+	at := func(after time.Duration) time.Time { return began.Add(after) }
+	s.backlog(0, 0, at(0))
+	s.committed(&decoded{lines: 1, last: 1, upTo: lifecycle.MicrosOf(at(time.Second))}, 1, at(20*time.Second))
+	p, _ := s.snapshot()
+	if read := p.Read(); read.After(at(time.Second)) || p.State != health.Behind {
+		t.Errorf("read up to %s after the beginning, %s; want 1s, behind", read.Sub(began), p.State)
+	}
+	s.backlog(0, 0, at(21*time.Second))
+	if p, _ := s.snapshot(); !p.Read().Equal(at(21*time.Second)) || p.State != health.OK {
+		t.Errorf("nothing waits, and it is %s with a lag of %s", p.State, p.Lag)
 	}
 }
 

@@ -69,7 +69,7 @@ func partRow(p health.Part) views.PartRow {
 	if p.State == health.Down && row.Waiting != "" && p.Pending == 0 {
 		row.Waiting = "not known" // Nobody could look.
 	}
-	if p.Lag > 0 {
+	if p.Lag >= shownLag {
 		row.Lag = lifecycle.Lasting(p.Lag)
 	}
 	return row

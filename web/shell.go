@@ -124,7 +124,7 @@ func freshness(parts []health.Part, now lifecycle.Micros) views.Freshness {
 			continue
 		}
 		known = true
-		at := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag)
+		at := lifecycle.MicrosOf(p.Read())
 		if at.Known() && (!oldest.Known() || at < oldest) {
 			oldest = at
 		}
@@ -182,10 +182,13 @@ func partTone(s health.State) string {
 	return "wait"
 }
 
+// shownLag is the least lag that pages show: the last line took a while to be read.
+const shownLag = time.Second
+
 func partText(p health.Part, now lifecycle.Micros) string {
 	text := stateWord(p.State)
 	switch {
-	case p.Lag > 0:
+	case p.Lag >= shownLag:
 		text += ", " + lifecycle.Lasting(p.Lag) + " behind"
 	case !p.LastAt.IsZero():
 		text += ", " + views.Age(max(0, now.Sub(lifecycle.MicrosOf(p.LastAt)))) + " ago"

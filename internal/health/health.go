@@ -35,8 +35,8 @@ type Part struct {
 	DrainsKnown bool    // That was measured, and the part is still behind.
 }
 
-// read is up to when it has read its source; zero for never.
-func (p Part) read() time.Time {
+// Read is up to when it has read its source; zero for never.
+func (p Part) Read() time.Time {
 	if p.LastAt.IsZero() {
 		return time.Time{}
 	}

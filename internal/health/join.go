@@ -16,8 +16,8 @@ func Join(name, kind string, parts []Part) Part {
 	var details []string
 	var read time.Time
 	for _, p := range parts {
-		if p.State != NotConfigured && (out.State == NotConfigured || p.read().Before(read)) {
-			read = p.read()
+		if p.State != NotConfigured && (out.State == NotConfigured || p.Read().Before(read)) {
+			read = p.Read()
 		}
 		if slices.Index(worst, p.State) > slices.Index(worst, out.State) {
 			out.State = p.State
