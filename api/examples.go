@@ -123,7 +123,7 @@ func exampleReport() RecoveryReport {
 
 func exampleInFlight() InFlightList {
 	t := exampleStory()
-	return InFlightList{List: exampleList(leaseOf(*t.Lease, t.Typical, t.AsOf)), AnswersReadAt: Instant(t.AsOf)}
+	return InFlightList{List: exampleList(leaseOf(*t.Lease, t.Typical, t.AsOf)), AnswersReadAt: Instant(t.AsOf), ConsumersAt: Instant(t.AsOf)}
 }
 
 func exampleStatistics() query.AgentStatistics {

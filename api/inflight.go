@@ -35,7 +35,7 @@ type Lease struct {
 	DeadlineLatest  bool                  `json:"deadline_at_latest" doc:"It may have run out before deadline_at: when the attempt was delivered is not known, and no heartbeat surely came in time."`
 	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
-	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and it is not known whether anything is wrong with it. What workers answered since answers_read_at is not read yet, or a gap says that answers were not captured."`
+	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and it is not known whether anything is wrong with it. What workers answered since answers_read_at is not read yet, the consumers were not looked at since consumers_seen_at, or a gap says that answers were not captured."`
 	StaleMeaning    Text                  `json:"stale_meaning"`
 	Owner           Text                  `json:"owner" doc:"As reported. Untrusted."`
 	LeaseVersion    Sequence              `json:"lease_version" doc:"The fencing token, as reported."`
@@ -152,6 +152,7 @@ type InFlightList struct {
 	List[Lease]
 	Truncated     bool    `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
 	AnswersReadAt Instant `json:"answers_read_at" doc:"What workers answered is read up to this time, and no lease is judged by a later one. It lags by the time since the collector last looked, and by more while the collector is behind or down. Null while the collector has read nothing since the program began."`
+	ConsumersAt   Instant `json:"consumers_seen_at" doc:"The consumers were last looked at then, and no lease is judged by a later time: a consumer may have been given more time since. Null while nobody has looked since the program began."`
 }
 
 // InFlightQuery is the query of the in-flight board.
@@ -216,7 +217,7 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 		}
 	}
 	list := listReply(ctx, l, rows, p, gaps)
-	body := InFlightList{List: list.Body, Truncated: inFlight.Partial, AnswersReadAt: Instant(inFlight.AnswersRead())}
+	body := InFlightList{List: list.Body, Truncated: inFlight.Partial, AnswersReadAt: Instant(inFlight.AnswersRead()), ConsumersAt: Instant(inFlight.ConsumersSeen())}
 	// No entity tag: held_ms always moves.
 	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil
 }

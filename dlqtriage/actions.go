@@ -22,10 +22,10 @@ type ActionsConfig struct {
 	Contract  fleet.Contract // Required.
 	Fleet     FleetReader    // Optional; without it nothing can be done about messages in flight.
 
-	Looks       Looks                                   // Optional; without it nobody looks at what dies.
-	Now         func() time.Time                        // Optional; default time.Now.
-	AnswersRead func(lifecycle.Micros) lifecycle.Micros // Optional. Up to when what workers answered is read at a time; by default all is.
-	Wake        func()                                  // Optional; called after a decision from which something follows in the world.
+	Looks      Looks                                   // Optional; without it nobody looks at what dies.
+	Now        func() time.Time                        // Optional; default time.Now.
+	LeasesRead func(lifecycle.Micros) lifecycle.Micros // Optional. Up to when leases can be judged at a time; by default then.
+	Wake       func()                                  // Optional; called after a decision from which something follows in the world.
 }
 
 // DecisionStore is what actions need of the store of decisions.
@@ -67,8 +67,8 @@ const gapsLookedAt = 1000
 // moment is now, and what is seen of what workers answered.
 func (s *Actions) moment(ctx context.Context) (lifecycle.Moment, error) {
 	at := lifecycle.At(s.now())
-	if s.AnswersRead != nil {
-		at.Read = s.AnswersRead(at.Now)
+	if s.LeasesRead != nil {
+		at.Read = s.LeasesRead(at.Now)
 	}
 	gaps, err := s.Fleet.Gaps(ctx, 0, at.Now+1, gapsLookedAt)
 	if err != nil {

@@ -42,6 +42,10 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 	if h.Revision, err = s.Decisions.Revision(ctx, decision.About(key)); err != nil {
 		return h, err
 	}
+	at, err := s.moment(ctx) // Before what it is judged by is read.
+	if err != nil {
+		return h, err
+	}
 	id, err := s.Fleet.TaskOf(ctx, key)
 	if err != nil {
 		return h, fmt.Errorf("find the task of %s: %w", key, err)
@@ -53,10 +57,6 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 	consumers, err := s.Fleet.Consumers(ctx)
 	if err != nil {
 		return h, fmt.Errorf("read consumers: %w", err)
-	}
-	at, err := s.moment(ctx)
-	if err != nil {
-		return h, err
 	}
 	for _, m := range record.Messages {
 		if m.Key == key {

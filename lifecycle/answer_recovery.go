@@ -243,7 +243,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	past, back := next.At.Known() && next.At <= in.Now, m.Verdict.State == StateFailed // Back in the stream: nobody has it.
 	switch c := m.Consumer; {
 	case m.Lease != nil && m.Lease.Unread:
-		return say("Not known yet", fmt.Sprintf("Its deadline passed %s ago, and not every answer that came by then was seen.", Lasting(in.Now.Sub(m.Lease.Deadline))))
+		return say("Not known yet", fmt.Sprintf("Its deadline passed %s ago, and an answer in time or a longer ack wait may not have been seen.", Lasting(in.Now.Sub(m.Lease.Deadline))))
 	case c != nil && c.Gone:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
 	case c == nil || next.What == "":

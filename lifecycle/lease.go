@@ -154,7 +154,7 @@ func stuckAfter(t Typical) time.Duration {
 // judged later than Read, nor for want of heartbeats in a gap.
 type Moment struct {
 	Now    Micros
-	Read   Micros // Up to when answers were read; not after Now.
+	Read   Micros // Up to when answers were read, and how long consumers let workers work was looked at; not after Now.
 	Unseen []Gap  // In which they may not have been captured; see [UnseenAnswers].
 }
 

@@ -155,7 +155,7 @@ func TestALeaseIsJudgedAsFarAsAnswersWereRead(t *testing.T) {
 		if !held || l.Stale != tc.stale || l.Unread != tc.unread {
 			t.Errorf("read until %v at %v: held %v, stale %q, unread %v", tc.read, tc.now, held, l.Stale, l.Unread)
 		}
-		in := TraceInput{Record: r, Consumers: []ConsumerState{c}, Now: at.Now, AnswersRead: at.Read}
+		in := TraceInput{Record: r, Consumers: []ConsumerState{c}, Now: at.Now, Read: at.Read}
 		if a := AssembleTrace(in).Answers.Recovery; a.Headline != tc.next {
 			t.Errorf("read until %v at %v: %+v", tc.read, tc.now, a)
 		}

@@ -75,8 +75,8 @@ type TraceInput struct {
 	Leases    []Lease            // What workers hold now, of any task; so that a waiting message can name the task it waits behind.
 	Now       Micros
 
-	// AnswersRead is up to when what workers answered was read; Now where it is zero.
-	AnswersRead Micros
+	// Read is that of [Moment]; Now where it is zero.
+	Read Micros
 
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero when that is not known.
 	EntriesRead Micros
@@ -84,8 +84,8 @@ type TraceInput struct {
 
 // AssembleTrace puts the story together. It is a pure function.
 func AssembleTrace(in TraceInput) Trace {
-	if !in.AnswersRead.Known() {
-		in.AnswersRead = in.Now
+	if !in.Read.Known() {
+		in.Read = in.Now
 	}
 	t := Trace{Summary: in.Record.Summary, Facts: in.Record.Facts, Gaps: in.Gaps, AsOf: in.Now}
 	for _, m := range in.Record.Messages {
@@ -181,7 +181,7 @@ func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt.dateEnds()
 	mt.Allowed = in.allowed(mt.Facts, mt.Consumer)
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
-	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead, UnseenAnswers(in.Gaps)}); ok {
+	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.Read, UnseenAnswers(in.Gaps)}); ok {
 		mt.Lease = &l
 	}
 	mt.addUp(in.Now)

@@ -15,6 +15,7 @@ const consumersAge = 500 * time.Millisecond
 // Consumers are the durable consumers that are known, ordered by stream and name.
 type Consumers struct {
 	All    []lifecycle.ConsumerState
+	SeenAt lifecycle.Micros // Up to when they were looked at.
 	byName map[consumerKey]*lifecycle.ConsumerState
 }
 
@@ -61,12 +62,13 @@ func subjectBeside(filter string, t lifecycle.TaskSummary) string {
 
 // Consumers returns the last known state of every consumer.
 func (s *Service) Consumers(ctx context.Context) (Consumers, error) {
-	return ask(ctx, s.cache, "consumers", consumersAge, func(ctx context.Context, _ lifecycle.Micros) (Consumers, error) {
+	return ask(ctx, s.cache, "consumers", consumersAge, func(ctx context.Context, now lifecycle.Micros) (Consumers, error) {
+		seen := readBy(consumerSource, s.Parts(), now)
 		all, err := s.cfg.Store.Consumers(ctx)
 		if err != nil {
 			return Consumers{}, err
 		}
-		out := Consumers{All: all, byName: make(map[consumerKey]*lifecycle.ConsumerState, len(all))}
+		out := Consumers{All: all, SeenAt: seen, byName: make(map[consumerKey]*lifecycle.ConsumerState, len(all))}
 		for i := range all {
 			out.byName[consumerKey{all[i].Stream, all[i].Name}] = &all[i]
 		}

@@ -17,7 +17,6 @@ const inFlightAge = 500 * time.Millisecond
 // InFlight is what workers hold now, and what is overdue.
 type InFlight struct {
 	AsOf   lifecycle.Micros
-	Read   lifecycle.Micros  // Up to when what workers answered was read; AsOf while nothing waits to be read.
 	Leases []lifecycle.Lease // Worst stale kind first, then by deadline, those without one last.
 
 	// OldestWaiting says for each agent when the oldest message that no worker has now was stored. An agent without such a message
@@ -26,6 +25,9 @@ type InFlight struct {
 
 	// Partial says that more messages are open than were checked one by one: leases may be missing, and counts are lower bounds.
 	Partial bool
+
+	answersRead   lifecycle.Micros
+	consumersSeen lifecycle.Micros
 
 	held, stale int
 	byTask      map[string]int
@@ -130,6 +132,7 @@ func (f InFlight) OldestWaitingAge() time.Duration {
 // With a longer backlog it adds the newest messages of the tasks whose state says that a worker has them, and sets [InFlight.Partial].
 func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 	return askAhead(ctx, s.cache, "in flight", inFlightAge, func(ctx context.Context, now lifecycle.Micros) (InFlight, error) {
+		answersRead := readBy(answerSource, s.Parts(), now)
 		consumers, err := s.Consumers(ctx)
 		if err != nil {
 			return InFlight{}, err
@@ -142,7 +145,7 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		out := InFlight{AsOf: now, Read: AnswersRead(s.Parts(), now), unseen: lifecycle.UnseenAnswers(gaps), OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
+		out := InFlight{AsOf: now, answersRead: answersRead, consumersSeen: consumers.SeenAt, unseen: lifecycle.UnseenAnswers(gaps), OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
 		policy := s.cfg.Policy()
 		out.Partial, err = s.eachOpen(ctx, consumers, func(o lifecycle.OpenMessage) { out.look(o, consumers, typical, policy) })
 		if err != nil {
@@ -174,14 +177,23 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 
 // AnswersRead is up to when what workers answered was read; zero where nothing was.
 func (f InFlight) AnswersRead() lifecycle.Micros {
-	if f.Read == longAgo {
+	return unlessLongAgo(f.answersRead)
+}
+
+// ConsumersSeen is up to when the consumers were looked at; zero where they were not.
+func (f InFlight) ConsumersSeen() lifecycle.Micros {
+	return unlessLongAgo(f.consumersSeen)
+}
+
+func unlessLongAgo(at lifecycle.Micros) lifecycle.Micros {
+	if at == longAgo {
 		return 0
 	}
-	return f.Read
+	return at
 }
 
 func (f *InFlight) moment() lifecycle.Moment {
-	return lifecycle.Moment{Now: f.AsOf, Read: f.Read, Unseen: f.unseen}
+	return lifecycle.Moment{Now: f.AsOf, Read: min(f.answersRead, f.consumersSeen), Unseen: f.unseen}
 }
 
 func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, decider *lifecycle.ConsumerState, policy *dlqtriage.Policy) {

@@ -24,6 +24,7 @@ type Trace struct {
 // Trace returns the trace of a task, or an error that wraps [lifecycle.ErrNotFound].
 func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	now := s.now()
+	parts := s.Parts()
 	record, err := s.task(ctx, id)
 	if err != nil {
 		return Trace{}, err
@@ -46,7 +47,7 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	}
 	now = max(now, record.Summary.StateSince)
 	in := lifecycle.TraceInput{
-		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: now, AnswersRead: AnswersRead(s.Parts(), now), EntriesRead: s.EntriesRead(),
+		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: now, Read: min(readBy(answerSource, parts, now), consumers.SeenAt), EntriesRead: s.EntriesRead(),
 	}
 	out := Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}
 	out.Recovery = s.recoveryOf(out.Trace)

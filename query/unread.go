@@ -15,26 +15,31 @@ func (s *Service) blindNow(gaps []lifecycle.Gap, now lifecycle.Micros) blind {
 	return blindSpans(append(slices.Clip(gaps), unread(s.Parts(), now, flowSources...)...), now)
 }
 
-// answerSource is the collector of what workers answer.
-const answerSource = "acks"
+const (
+	answerSource   = "acks"       // The collector of what workers answer.
+	consumerSource = "brokersync" // What looks at the consumers.
+)
 
 // longAgo is before everything that a message can tell of.
 const longAgo lifecycle.Micros = 1
 
-// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector, less what that is behind. It is long ago while the
-// collector has read nothing since the program began: what came before that may lie unread.
-func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
-	if slices.ContainsFunc(parts, func(p health.Part) bool { return p.Name == answerSource && p.LastAt.IsZero() }) {
-		return longAgo
-	}
+// LeasesRead is up to when leases can be judged at now: what workers answered by then was read, and the consumers were looked at since. A consumer may
+// have been given more time after the last look. Whoever reads the store asks before: what is stored then is the least of what was read.
+func LeasesRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
+	return min(readBy(answerSource, parts, now), readBy(consumerSource, parts, now))
+}
+
+// readBy is up to when a part has read its source at now. It is long ago while it has read nothing since the program began: what came before that may lie unread.
+func readBy(name string, parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
 	read := now
 	for _, p := range parts {
-		if p.Name == answerSource {
-			read = min(read, lifecycle.MicrosOf(p.LastAt))
+		switch at := lifecycle.MicrosOf(p.Read()); {
+		case p.Name != name:
+		case !at.Known():
+			return longAgo
+		default:
+			read = min(read, at)
 		}
-	}
-	for _, g := range unread(parts, now, answerSource) {
-		read = min(read, g.From)
 	}
 	return read
 }
@@ -44,7 +49,7 @@ func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
 func unread(parts []health.Part, now lifecycle.Micros, sources ...string) (out []lifecycle.Gap) {
 	for _, p := range parts {
 		late := p.State == health.Down || p.State == health.Behind || p.State == health.Starting
-		if from := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag); late && slices.Contains(sources, p.Name) && !p.LastAt.IsZero() && from < now {
+		if from := lifecycle.MicrosOf(p.Read()); late && slices.Contains(sources, p.Name) && from.Known() && from < now {
 			out = append(out, lifecycle.Gap{From: from})
 		}
 	}

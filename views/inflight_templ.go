@@ -36,7 +36,7 @@ type LeaseKind string
 
 // The groups with which nothing is wrong.
 const (
-	LeasesUnread     LeaseKind = "not_read"    // Its deadline has passed; what workers answered later is not read yet, or was not captured.
+	LeasesUnread     LeaseKind = "not_read"    // Its deadline has passed; an answer or a longer ack wait may not have been seen.
 	LeasesHandedBack LeaseKind = "handed_back" // Due again; whether a worker has it was not seen.
 	LeasesHealthy    LeaseKind = "healthy"     // Held.
 )
@@ -74,7 +74,7 @@ func (g LeaseGroup) meaning() string {
 	case LeasesHealthy:
 		return g.healthyWords()
 	case LeasesUnread:
-		return "The deadline has passed, and answers of that time are not read yet, or were not captured."
+		return "The deadline has passed. An answer that came in time, or a longer ack wait, may not have been seen."
 	case LeasesHandedBack:
 		return "Handed back, and due again. Whether a worker has it again was not seen."
 	}

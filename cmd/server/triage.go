@@ -30,8 +30,8 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	var released *release.Relay
 	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
 		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Fleet: store, Looks: a.looksAtDeaths, Now: now,
-		AnswersRead: func(now lifecycle.Micros) lifecycle.Micros { return query.AnswersRead(a.health.Health(), now) },
-		Wake:        func() { sent.Wake(); released.Wake() },
+		LeasesRead: func(now lifecycle.Micros) lifecycle.Micros { return query.LeasesRead(a.health.Health(), now) },
+		Wake:       func() { sent.Wake(); released.Wake() },
 	})
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ type Collector struct {
 	states     map[string]State          // By stream name.
 	consumers  []lifecycle.ConsumerState // As the store knew them at the start.
 	absent     map[string]bool           // Streams that do not exist any more.
+	looked     map[string]time.Time      // By stream name: when the last look began at what is stored of its consumers.
 	unlistedAt lifecycle.Micros          // Up to when tasks without a stored message were asked for.
 
 	standing map[string]standing // By the source of the gap.
@@ -41,7 +42,7 @@ func New(cfg Config) (*Collector, error) {
 	}
 	cfg.Logger = cfg.Logger.With("source", Name)
 	c := &Collector{
-		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, taking: map[string]taking{}, standing: map[string]standing{}, read: map[string]lifecycle.Micros{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
+		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, looked: map[string]time.Time{}, taking: map[string]taking{}, standing: map[string]standing{}, read: map[string]lifecycle.Micros{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
 		rules: Rules{Waits: cfg.Waits, PageSize: cfg.PageSize, Earlier: 10 * cfg.Interval},
 	}
 	for _, name := range cfg.Streams {
@@ -99,8 +100,19 @@ func (c *Collector) report(err error) {
 		c.part.State, c.part.Detail = health.Down, err.Error()
 		return
 	}
-	c.part.State, c.part.Detail, c.part.LastAt = c.found, c.why, c.cfg.Now()
+	c.part.State, c.part.Detail, c.part.LastAt = c.found, c.why, c.lookedAtAll()
 	c.part.Unjudged = strings.Join(c.unjudged, "; ")
+}
+
+// lookedAtAll is since when each stream was looked at; zero while one was not.
+func (c *Collector) lookedAtAll() time.Time {
+	at := c.cfg.Now()
+	for _, b := range c.observers {
+		if looked := c.looked[b.name]; looked.Before(at) {
+			at = looked
+		}
+	}
+	return at
 }
 
 // note keeps how the poll at hand found things, which counts once it has succeeded. What it says of several streams in one state is told together, and

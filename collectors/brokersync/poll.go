@@ -21,6 +21,7 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 	if err := c.load(ctx); err != nil {
 		return false, err
 	}
+	began := c.cfg.Now()
 	streams, err := c.cfg.Incarnations.Observe(ctx)
 	if err != nil {
 		return false, err
@@ -28,7 +29,7 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 	c.note(health.OK, "")
 	c.follow(streams)
 	for _, b := range c.observers {
-		left, err := c.pollStream(ctx, b, streams)
+		left, err := c.pollStream(ctx, b, streams, began)
 		if err != nil {
 			return false, err
 		}
@@ -72,13 +73,14 @@ func (c *Collector) begin(b *observer) {
 }
 
 // pollStream observes one stream, steps, and commits.
-func (c *Collector) pollStream(ctx context.Context, b *observer, streams collectors.Streams) (more bool, err error) {
+func (c *Collector) pollStream(ctx context.Context, b *observer, streams collectors.Streams, began time.Time) (more bool, err error) {
 	_, alive := streams.LastSeq[b.name]
 	if c.absent[b.name] = !alive; !alive {
 		if len(streams.LastSeq) == 0 {
 			c.note(health.NotConfigured, b.name+" does not exist")
 		}
 		if len(streams.Known[b.name]) == 0 {
+			c.looked[b.name] = began
 			return false, nil
 		}
 	}
@@ -116,7 +118,7 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 	if err := c.sayUncaptured(ctx, b.name, o, alive && o.Capture.Acks.Uncovered, was.At); err != nil {
 		return false, err
 	}
-	c.states[b.name] = next
+	c.states[b.name], c.looked[b.name] = next, began
 	c.noteTaking(b.name, o)
 	c.publishesRead(b.name, next.Capture.Publishes.UpTo)
 	return next.Unfinished && !next.behind(), nil
