@@ -30,8 +30,9 @@ func (c *simConsumer) answer() {
 	switch c.r.IntN(7) {
 	case 0, 1, 2:
 		c.tells(d, fleet.CaptureAck, "knows heartbeat "+of)
-		if p := c.pending[d.seq]; p != nil {
-			p.from, c.moved = c.now, c.now+noted
+		if c.pending[d.seq] != nil {
+			c.waits(d.seq, c.now)
+			c.moved = c.now + noted
 		}
 	case 3:
 		c.tells(d, fleet.CaptureAck, "knows acked "+of+c.beside(d.seq))
@@ -126,5 +127,6 @@ func (c *simConsumer) handsBack(d *simDelivery, delay time.Duration) {
 		return
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(q uint64) bool { return q == d.seq })
-	p.from, c.moved = c.now-c.wait+delay, c.now+noted
+	c.waits(d.seq, c.now-c.wait+delay)
+	c.moved = c.now + noted
 }

@@ -33,7 +33,8 @@ type simBroker struct {
 	seen      bool            // Somebody looked at it,
 	seenAt    time.Duration   // first then,
 	looked    map[int]bool    // and which replicas did since its limits were changed last.
-	looks     []time.Duration // When somebody looked.
+	looks     []time.Duration // When somebody looked, and
+	whole     time.Duration   // when last at a time up to which all lines were stored by then.
 	looking   []*simBroker    // As it was during the look at hand.
 	replicas  int             // So many look by turns,
 	replica   int             // now this one.
@@ -300,6 +301,9 @@ func (b *simBroker) poll(slow int) {
 		b.goesOn(slow)
 		b.stores(c, slow)
 	}
+	if began := b.looks[len(b.looks)-1]; b.stored() >= began {
+		b.whole = began
+	}
 	b.goesOn(slow)
 	b.script = append(b.script, "poll "+short(b.now))
 }
@@ -362,10 +366,14 @@ func (b *simBroker) line(capture, format string, args ...any) {
 
 // captures a line whose last word is said as it is stored.
 func (b *simBroker) captures(capture, text string, last func() string) {
-	i := slices.IndexFunc(b.streams, func(c *simCapture) bool { return c.name == capture })
-	if c := b.streams[i]; !b.isBlind() {
+	if c := b.capture(capture); !b.isBlind() {
 		c.lines = append(c.lines, simLine{b.now, text, last})
 	}
+}
+
+// capture is what is captured in the stream of that name.
+func (b *simBroker) capture(name string) *simCapture {
+	return b.streams[slices.IndexFunc(b.streams, func(c *simCapture) bool { return c.name == name })]
 }
 
 // upTo is some time between a least one and more, in milliseconds.

@@ -26,6 +26,7 @@ type simConsumer struct {
 	counted    map[int][2]uint64 // how many deliveries each saw by then, and of how many the answers.
 	gone       bool              // It was deleted, and not created again.
 	paused     time.Duration     // Until then.
+	changed    time.Duration     // When its waits were changed last.
 	widened    time.Duration     // When it came to take what it took not before; zero for never.
 	simLife
 }
@@ -70,8 +71,14 @@ type simDelivery struct {
 }
 
 type simPending struct {
-	cseq uint64 // Of its first delivery.
-	from time.Duration
+	cseq uint64        // Of its first delivery.
+	from time.Duration // The broker waits since then,
+	set  time.Duration // as it noted then: in whole seconds where it started again since.
+}
+
+// waits has the broker wait for an answer since a time.
+func (c *simConsumer) waits(seq uint64, from time.Duration) {
+	c.pending[seq].from, c.pending[seq].set = from, c.now
 }
 
 // noted is how long after a line is captured the broker has noted what it says.
@@ -102,7 +109,9 @@ func (c *simConsumer) change() {
 	case c.allLooked(c.looked):
 		clear(c.looked)
 		c.configure()
+		c.changed = c.now
 	case !c.seen:
+		c.changed = c.now
 		c.wait, c.backoff, c.hands = c.wait+c.upTo(2000, 0), nil, pick(c.r, c.hands, 1, 2, 10)
 		if c.max <= 0 || c.max > 2 {
 			c.max = 2
@@ -179,7 +188,8 @@ func (c *simConsumer) checkPending() {
 			c.again[seq] = n
 			continue
 		}
-		c.queue, c.pending[seq].from = append(c.queue, seq), c.now
+		c.queue = append(c.queue, seq)
+		c.waits(seq, c.now)
 	}
 }
 
@@ -230,11 +240,10 @@ func (c *simConsumer) deliver(seq uint64) {
 		c.releases(seq, c)
 		return
 	}
-	if p, known := c.pending[seq]; known {
-		p.from = c.now
-	} else {
-		c.pending[seq] = &simPending{c.cseq, c.now}
+	if c.pending[seq] == nil {
+		c.pending[seq] = &simPending{cseq: c.cseq}
 	}
+	c.waits(seq, c.now)
 }
 
 // loses is what the consumer does where a message leaves the stream that nobody answered. It learns of those that it takes.

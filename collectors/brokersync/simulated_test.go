@@ -74,8 +74,13 @@ func simulate(t *testing.T, seed uint64) (untruth string) {
 			return "" // The store does not know yet what was concluded.
 		}
 		for seq := uint64(1); seq <= b.last; seq++ {
-			if wrong := b.allAlong(func(b *simBroker) string { return b.misjudged(w, seq) }); wrong != "" {
-				return wrong
+			for _, judge := range []func(*simBroker) string{
+				func(b *simBroker) string { return b.misjudged(w, seq) },
+				func(b *simBroker) string { return b.wrongLease(w, seq) },
+			} {
+				if wrong := b.allAlong(judge); wrong != "" {
+					return wrong
+				}
 			}
 		}
 		return ""
@@ -255,15 +260,15 @@ func (b *simBroker) misjudged(w *world, seq uint64) string {
 }
 
 // holds reports whether a worker has a message of which the consumer awaits the only answer: one that was created again delivers once more what its stream kept, although
-// it was answered (ADR 81), one that was created later is waited for once it was seen to deliver (ADR 73), and one that came to take the message later perhaps only once a line
-// says that it did (ADR 90).
+// it was answered (ADR 81), one that was created later is waited for once it was seen to deliver and all lines up to that look are stored (ADR 73), and one that came to take the
+// message later perhaps only once a line says that it did (ADR 90).
 func (c *simConsumer) holds(seq uint64) bool {
 	if !c.alive(seq) {
 		return false
 	}
 	at := c.messages[seq].at
 	early := len(c.looks) < 4
-	late := c.kept && (c.widened > at || max(c.created, c.reset) > at && (early || c.deliveries[c.pending[seq].cseq].at > c.looks[len(c.looks)-4]))
+	late := c.kept && (c.widened > at || max(c.created, c.reset) > at && (early || c.deliveries[c.pending[seq].cseq].at > min(c.whole, c.looks[len(c.looks)-4])))
 	return !late && (!c.kept || !c.share(seq).accepted)
 }
 
