@@ -74,8 +74,9 @@ const staleKinds = `
 ## What can be wrong with a lease
 
 In flight is a lease, not a boolean: the last delivery or heartbeat plus the wait in force for that attempt. A lease with one of
-these is shown on the in-flight board, worst first. A lease is judged as far as what workers answered was seen: where the deadline passed later than that was read, or heartbeats may
-lie in a gap, nothing is said to be wrong with it ([ADR 68](adr/0068-leases-are-judged-as-far-as-answers-were-read.md), [ADR 70](adr/0070-a-heartbeat-in-a-gap-may-have-come.md)).
+these is shown on the in-flight board, worst first. A lease is judged as far as what workers answered was read and its consumer was looked at: where the deadline passed later than that, or heartbeats may
+lie in a gap, nothing is said to be wrong with it ([ADR 68](adr/0068-leases-are-judged-as-far-as-answers-were-read.md), [ADR 70](adr/0070-a-heartbeat-in-a-gap-may-have-come.md),
+[ADR 93](adr/0093-leases-are-judged-as-far-as-their-consumers-were-looked-at.md)).
 
 | kind | meaning |
 |---|---|
