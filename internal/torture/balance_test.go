@@ -179,8 +179,8 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	})
 	r.note("reconciled", "%d published, %d unexplained, of them %d never seen; the fleet's journal and the wire: %d lost", got.term("published"),
 		got.term("unexplained"), got.term("never_seen"), len(lost))
-	excuse := func(seq uint64, w wire) { // What nothing proves to have been stored or delivered may be explained by what was seen of it meanwhile, or not.
-		if (!w.proved() || a.handed.forgot(seq)) && lost[seq] == "" {
+	excuse := func(seq uint64, w wire) { // What nothing proves to have been stored or delivered, or to have ended in one way, may be explained by what was seen of it meanwhile, or not.
+		if (!w.proved() || w.contested() || a.handed.forgot(seq)) && lost[seq] == "" {
 			delete(unexplained, seq)
 		}
 	}

@@ -92,6 +92,12 @@ func (w wire) proved() bool {
 	return w.count(lifecycle.Published)+w.count(lifecycle.AckConfirmed)+w.count(lifecycle.TermConfirmed)+w.count(lifecycle.ExhaustionSaid) > 0
 }
 
+// contested reports whether the broker tells of an answer and of a deletion, as one does that forgot the answer, and no line of a worker tells which it was
+// ("What does not hold yet" in docs/situations.md).
+func (w wire) contested() bool {
+	return w.count(lifecycle.AckConfirmed) > 0 && w.count(lifecycle.TermConfirmed) > 0 && w.count(lifecycle.Acked)+w.count(lifecycle.Terminated) == 0
+}
+
 // captured are the kinds of events that are lines of a capture stream.
 var captured = []lifecycle.Kind{
 	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Nacked,
