@@ -90,7 +90,7 @@ func (n *IncarnationResolver) listWorkers(ctx context.Context, name string, last
 	var all []Worker
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
-		if n.cfg.Contract.IsWorker(info.Name) {
+		if n.cfg.Contract.IsWorker(info.Name) && !fleet.IsCopier(info) {
 			all = append(all, Worker{Name: info.Name, Filters: filtersOf(info.Config), Floor: info.AckFloor.Stream})
 		}
 	}

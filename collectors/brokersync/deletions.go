@@ -47,7 +47,7 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 	}
 	for _, subject := range subjects {
 		name := strings.TrimPrefix(fleet.OriginalSubject(subject), prefix)
-		if fleet.IsCopier(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
+		if fleet.IsCopierName(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
 			continue
 		}
 		m, err := events.GetLastMsgForSubject(ctx, subject)

@@ -137,7 +137,7 @@ func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.St
 		listed = append(listed, info.Name)
 		switch {
 		case fleet.IsReader(info.Name):
-		case fleet.IsCopier(info.Name):
+		case fleet.IsCopier(info):
 			copiers = append(copiers, consumerOf(id, info))
 		default:
 			out = append(out, consumerOf(id, info))

@@ -25,7 +25,7 @@ type Stream struct {
 	State     jetstream.StreamState
 	Servers   int               // Servers that can hold a replica, as far as the stream tells; 1 where it has no cluster.
 	Waiting   map[string]uint64 // Messages by subject; nil where they were not counted.
-	Consumers []Consumer        // Of streams of tasks and of retries, without those by which the broker copies the stream itself.
+	Consumers []Consumer        // Of streams of tasks and of retries, without those that the broker makes to copy the stream.
 }
 
 // Consumer is a consumer with its configuration as the broker keeps it: a backoff has replaced the ack wait.
@@ -82,7 +82,7 @@ func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Cont
 	listed := map[string]bool{}
 	list := stream.ListConsumers(ctx)
 	for c := range list.Info() {
-		if !fleet.IsCopier(c.Name) && !listed[c.Name] { // A list that changes meanwhile may name one twice.
+		if !fleet.IsCopierName(c.Name) && !listed[c.Name] { // A list that changes meanwhile may name one twice.
 			listed[c.Name] = true
 			out.Consumers = append(out.Consumers, Consumer{Name: c.Name, Config: c.Config, Paused: c.Paused, Waiting: c.NumPending + uint64(max(c.NumAckPending, 0))})
 		}

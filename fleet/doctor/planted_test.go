@@ -53,6 +53,12 @@ var planted = []struct {
 	{"a stream whose source is the queue", func(b broker) {
 		b.create(jetstream.StreamConfig{Name: "COPY", Sources: []*jetstream.StreamSource{{Name: fleet.StreamTasks}}})
 	}, []string{"copy_empties_queue: stream COPY"}},
+	{"a durable consumer by which a mirror of the queue is fed", func(b broker) {
+		_, err := b.js.CreatePushConsumer(b.t.Context(), fleet.StreamTasks, jetstream.ConsumerConfig{
+			Durable: "archiver", DeliverSubject: "archive.tasks", FilterSubject: "genbrain.agents.old.tasks.>", AckPolicy: jetstream.AckFlowControlPolicy, FlowControl: true, IdleHeartbeat: time.Second, MaxAckPending: 100, MaxDeliver: -1,
+		})
+		b.must(err)
+	}, nil},
 	{"a subject near its limit", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 5 })
 		b.publish("cto", 4)

@@ -11,9 +11,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// works reports whether workers take tasks through a consumer. In a work queue every consumer does.
+// works reports whether workers take tasks through a consumer. In a work queue every consumer does, but for one by which the broker copies it ([fleet.IsCopier]).
 func (l look) works(s Stream, c Consumer) bool {
-	return s.Config.Retention == jetstream.WorkQueuePolicy || l.Contract.IsWorker(c.Name)
+	copies := c.Config.AckPolicy == jetstream.AckFlowControlPolicy
+	return l.Contract.IsWorker(c.Name) || s.Config.Retention == jetstream.WorkQueuePolicy && !copies
 }
 
 // workerChecks are the traps of workers' consumers (NATS.md, "Timers and configuration traps").

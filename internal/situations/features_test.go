@@ -248,7 +248,49 @@ var features = []situation{{
 	},
 	may:   all(is("published"), findsNo(wrongs...), of("copy", isNot("published"))),
 	never: of("copy", isNot("published", "completed")),
+}, {
+	name:  "a mirror of a work queue takes what nobody else takes by a durable consumer",
+	since: 15,
+	on:    tasksWith("a durable source", func(*jetstream.StreamConfig) {}),
+	act: func(c *clients) {
+		c.copier("TASKS", "archiver")
+		c.api("STREAM.CREATE.ARCHIVE", `{"name":"ARCHIVE","storage":"file","mirror":{"name":"TASKS","consumer":{"name":"archiver","deliver_subject":"archive.TASKS"}}}`)
+		l := c.publish(publish{})
+		c.until("the message leaves", func() bool { return !c.there(l) })
+	},
+	may:    all(is("outcome_unknown"), noAttempt(0)), // A worker of the mirror may do it.
+	never:  all(isNot("removed"), isNot(done...), silent("by an operator", "archiver")),
+	settle: 14 * time.Second,
+}, {
+	name:  "limits retention: a stream gathers tasks by a durable consumer, and their worker completes one",
+	since: 15,
+	on: tasksWith("a durable source of a stream that keeps its messages", func(c *jetstream.StreamConfig) {
+		c.Retention = jetstream.LimitsPolicy
+	}),
+	act: func(c *clients) {
+		c.copier("TASKS", "archiver")
+		c.api("STREAM.CREATE.ARCHIVE", `{"name":"ARCHIVE","storage":"file","sources":[{"name":"TASKS","consumer":{"name":"archiver","deliver_subject":"archive.TASKS"}}]}`)
+		worker := c.workers()
+		l := c.publish(publish{})
+		c.publish(publish{task: "waits"})
+		c.until("both are gathered", func() bool {
+			s, err := c.js.Stream(c.ctx, "ARCHIVE")
+			c.must(err)
+			return s.CachedInfo().State.Msgs == 2
+		})
+		m := c.pull(worker)
+		c.record("", said(l))
+		c.ack(m)
+	},
+	may:   all(is("completed"), messageIs(0, "completed"), oneMessage, findsNo(wrongs...), silent("archiver"), of("waits", all(is("published"), oneMessage))),
+	never: all(isNot("removed", "outcome_unknown"), silent("archiver", "publish it again")),
 }}
+
+// copier makes a consumer by which the broker copies a stream: what it delivers is stored elsewhere, and acknowledged by the answers to its flow control.
+func (c *clients) copier(stream, name string) {
+	c.api("CONSUMER.DURABLE.CREATE."+stream+"."+name, `{"stream_name":%q,"config":{"durable_name":%q,"deliver_subject":"archive.%s","ack_policy":"flow_control","flow_control":true,"idle_heartbeat":1000000000,"max_ack_pending":100,"max_deliver":-1}}`,
+		stream, name, stream)
+}
 
 // gathering is a stream of tasks that has a source beside its own subjects.
 var gathering = land{name: "a stream with sources", streams: []jetstream.StreamConfig{

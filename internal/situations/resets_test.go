@@ -15,7 +15,12 @@ import (
 // zero is the first that is not acknowledged.
 func (c *clients) resetConsumer(seq uint64) {
 	c.halt()
-	answer, err := c.nc.Request("$JS.API.CONSUMER.RESET.TASKS."+c.agent+"-task-worker", fmt.Appendf(nil, `{"seq":%d}`, seq), patience)
+	c.api("CONSUMER.RESET.TASKS."+c.agent+"-task-worker", `{"seq":%d}`, seq)
+}
+
+// api asks the broker for what the client has no call for.
+func (c *clients) api(subject, request string, args ...any) {
+	answer, err := c.nc.Request("$JS.API."+subject, fmt.Appendf(nil, request, args...), patience)
 	c.must(err)
 	var said struct {
 		Error *struct {
