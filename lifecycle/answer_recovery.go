@@ -107,14 +107,20 @@ func besideRecord(a Answer, m MessageTrace) Answer {
 	return a
 }
 
-// besideDone adds to what comes next for an open message that another one of the same work is completed, and no record is known by which a worker would find that.
+// besideDone adds to what comes next for a message, open or of unknown outcome, that another one of the same work is completed, and no record is known by which a worker
+// would find that.
 func besideDone(a Answer, m MessageTrace, all []MessageTrace) Answer {
-	if !m.Verdict.State.Open() || m.bound.coveredAt.Known() || m.bound.recordedAt.Known() {
+	open := m.Verdict.State.Open()
+	if !open && m.Verdict.State != StateOutcomeUnknown || m.bound.coveredAt.Known() || m.bound.recordedAt.Known() {
 		return a
 	}
 	for _, other := range all {
-		if other.Verdict.State == StateCompleted && other.Facts.SameWork(m.Facts) {
-			return a.and(fmt.Sprintf("%s is the same work and is completed, so it may be done twice", other.Facts.Key))
+		switch done := fmt.Sprintf("%s is the same work and is completed", other.Facts.Key); {
+		case other.Verdict.State != StateCompleted || !other.Facts.SameWork(m.Facts):
+		case open:
+			return a.and(done + ", so it may be done twice")
+		default:
+			return a.and(done)
 		}
 	}
 	return a

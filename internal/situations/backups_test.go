@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 )
 
@@ -75,7 +76,69 @@ var backups = []situation{{
 	},
 	may:   all(doneAndPublishedAgain, of("waiting", all(is("published"), holds("outcome_unknown", "published")))),
 	never: of("waiting", isNot("completed", "terminated", "exhausted")),
+}, {
+	name: "a stream is deleted, its mirror takes its place, and the worker goes on there",
+	on:   mirrored("and works on"),
+	act: func(c *clients) {
+		worked := c.failsOver()
+		cfg := worker(c.agent)
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, worked.seq+1
+		c.ack(c.pull(c.consumerOn("TASKS_STANDBY", cfg))) // "waiting"
+		c.publish(publish{task: "after"})
+	},
+	may: all(
+		of("done", all(is("outcome_unknown"), holds("completed", "outcome_unknown"), says("is the same work and is completed"))), // Nobody delivers its copy.
+		of("waiting", is("completed")),
+		of("after", all(is("published"), says("It waits for a worker"))),
+	),
+	never: all(
+		of("done", all(isNot("removed"), silent("publish it again"))),
+		of("waiting", all(isNot("removed"), silent("publish it again"))),
+	),
+}, {
+	name: "a stream is deleted, its mirror takes its place, and all is given to workers again",
+	on:   mirrored("and begins anew"),
+	act: func(c *clients) {
+		c.failsOver()
+		c.ack(c.pull(c.consumerOn("TASKS_STANDBY", worker(c.agent)))) // "done", once more
+	},
+	may: all(
+		of("done", all(is("completed"), holds("completed", "completed"))),
+		of("waiting", all(is("published"), says("It waits for a worker"))),
+	),
+	never: all(
+		of("done", all(isNot("removed", "outcome_unknown"), silent("publish it again"))),
+		of("waiting", all(isNot("removed", "completed", "terminated", "exhausted"), silent("publish it again"))),
+	),
 }}
+
+// mirrored is for a row whose stream has a mirror that takes its place: nobody else has them.
+func mirrored(of string) land {
+	return land{name: "a mirror takes the place of its stream, " + of, streams: []jetstream.StreamConfig{
+		{Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.LimitsPolicy, AllowDirect: true},
+		{Name: "TASKS_STANDBY", Mirror: &jetstream.StreamSource{Name: "TASKS"}, AllowDirect: true},
+	}}
+}
+
+// failsOver does one of two tasks, loses their stream, and has its mirror take tasks in its place. It says where the message of the one that was done is.
+func (c *clients) failsOver() letter {
+	worker := c.workers()
+	done := c.publish(publish{task: "done"})
+	last := c.publish(publish{task: "waiting"})
+	c.ack(c.pull(worker))
+	c.until("the mirror has both", func() bool {
+		s, err := c.js.Stream(c.ctx, "TASKS_STANDBY")
+		c.must(err)
+		return s.CachedInfo().State.LastSeq >= last.seq
+	})
+	c.seen() // An acknowledgement is proved by a look before its stream goes.
+	c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+	_, err := c.js.UpdateStream(c.ctx, jetstream.StreamConfig{Name: "TASKS_STANDBY", Subjects: []string{allTasks}, AllowDirect: true})
+	c.must(err)
+	_, err = fleet.Provision(c.ctx, c.js, fleet.Streams{Contract: fleet.NewContract("")})
+	c.must(err)
+	return done
+}
 
 // restoredUnseen does one of two tasks after a backup, and restores the stream.
 func restoredUnseen(c *clients) {
