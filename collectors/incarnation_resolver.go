@@ -48,7 +48,8 @@ type IncarnationResolver struct {
 	home   string
 	copies map[string]bool             // Streams that hold nothing but copies of other streams' messages.
 	copied map[string]bool             // Streams that others of the account copy.
-	count  int                         // How many streams there were when copies were looked for.
+	count  int                         // How many streams there were when copies were looked for,
+	listed time.Time                   // and when that was.
 	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
 	again  map[string]int              // For how many looks advisories are read again: that of a deletion may be captured after the new stream was seen.
 	known  map[string]Incarnations
@@ -107,7 +108,7 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	if err := asking.Wait(); err != nil {
 		return Streams{}, err
 	}
-	out.Copies, out.Copied = n.copies, n.copied
+	out.Copies, out.Copied = maps.Clone(n.copies), n.copied
 	for i, name := range names {
 		live, last := states[i].created, states[i].last
 		if n.again[name] == 0 && !last.Copies && n.known[name].cameBackUnseen(live, last.First) {
@@ -118,6 +119,7 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 		}
 		out.Known[name] = slices.Clone(n.known[name])
 		if live.Known() {
+			out.Copies[name] = states[i].copiesOnly // A mirror that is given subjects of its own is one no more.
 			last.Epoch = n.known[name][len(n.known[name])-1].Epoch
 			out.LastSeq[name] = last
 		}
@@ -139,20 +141,24 @@ func (n *IncarnationResolver) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// findCopies finds the mirrors and the streams that only have sources, and what they copy, whenever the number of streams has changed.
+// copiesFor is how long the list of copies counts while the number of streams stays the same. Of watched streams each look tells.
+const copiesFor = time.Minute
+
+// findCopies finds the mirrors and the streams that only have sources, and what they copy, whenever the number of streams has changed, and now and then.
 func (n *IncarnationResolver) findCopies(ctx context.Context) error {
 	account, err := n.cfg.JetStream.AccountInfo(ctx)
 	if err != nil {
 		return fmt.Errorf("read account: %w", err)
 	}
-	if n.copies != nil && n.count == account.Streams {
+	if n.copies != nil && n.count == account.Streams && time.Since(n.listed) < copiesFor {
 		return nil
 	}
+	asked := time.Now()
 	copies, copied := map[string]bool{}, map[string]bool{}
 	lister := n.cfg.JetStream.ListStreams(ctx)
 	for info := range lister.Info() {
 		cfg := info.Config
-		if cfg.Mirror != nil || (len(cfg.Sources) > 0 && len(n.cfg.Contract.TaskStreams([]jetstream.StreamConfig{cfg})) == 0) {
+		if n.copiesOnly(cfg) {
 			copies[cfg.Name] = true
 		}
 		if cfg.Mirror != nil {
@@ -165,8 +171,13 @@ func (n *IncarnationResolver) findCopies(ctx context.Context) error {
 	if err := lister.Err(); err != nil {
 		return fmt.Errorf("list streams: %w", err)
 	}
-	n.copies, n.copied, n.count = copies, copied, account.Streams
+	n.copies, n.copied, n.count, n.listed = copies, copied, account.Streams, asked
 	return nil
+}
+
+// copiesOnly reports whether a stream holds nothing but copies of other streams' messages: it is a mirror, or has sources and takes no tasks itself.
+func (n *IncarnationResolver) copiesOnly(cfg jetstream.StreamConfig) bool {
+	return cfg.Mirror != nil || (len(cfg.Sources) > 0 && len(n.cfg.Contract.TaskStreams([]jetstream.StreamConfig{cfg})) == 0)
 }
 
 // Current is the live incarnation of a watched stream, or its last one when it does not exist now.
@@ -197,8 +208,9 @@ func (n *IncarnationResolver) load(ctx context.Context) error {
 
 // streamState is when a stream was created and how it is; zero when it does not exist.
 type streamState struct {
-	created lifecycle.Micros
-	last    LastSeq
+	created    lifecycle.Micros
+	last       LastSeq
+	copiesOnly bool
 }
 
 // states are those of the named streams, in their order. The broker is asked about several at once.
@@ -229,7 +241,7 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (streamSta
 	return streamState{created: lifecycle.MicrosOf(info.Created), last: LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
 		Consumers: info.State.Consumers, First: firstOf(info.State),
-	}}, nil
+	}, copiesOnly: n.copiesOnly(cfg)}, nil
 }
 
 // firstOf is when the first message that a stream holds was stored; zero for none.

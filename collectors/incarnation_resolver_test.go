@@ -202,3 +202,39 @@ func TestAMissingStreamIsNoError(t *testing.T) {
 		t.Error("nothing is beyond a stream whose end is not known")
 	}
 }
+
+// A mirror that is given subjects of tasks, in the place of a stream that was lost, holds messages of its own.
+func TestAMirrorThatTakesAStreamsPlaceIsAStream(t *testing.T) {
+	t.Parallel()
+	js, ctx := testkit.JetStream(t, testkit.BareBroker(t)), t.Context()
+	inc := incarnations(t, js, newRecorder())
+	tasks := []string{fleet.NewContract("").TaskSubjects()}
+	for _, cfg := range []jetstream.StreamConfig{{Name: fleet.StreamTasks, Subjects: tasks}, {Name: "STANDBY", Mirror: &jetstream.StreamSource{Name: fleet.StreamTasks}}} {
+		if _, err := js.CreateStream(ctx, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isCopy := func() bool {
+		t.Helper()
+		s, err := inc.Observe(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.IsCopy("STANDBY", nil)
+	}
+	if !isCopy() {
+		t.Error("the mirror is no copy")
+	}
+	if err := js.DeleteStream(ctx, fleet.StreamTasks); err != nil {
+		t.Fatal(err)
+	}
+	if !isCopy() {
+		t.Error("the mirror of a lost stream is no copy")
+	}
+	if _, err := js.UpdateStream(ctx, jetstream.StreamConfig{Name: "STANDBY", Subjects: tasks}); err != nil {
+		t.Fatal(err)
+	}
+	if isCopy() {
+		t.Error("what was a mirror is a copy still")
+	}
+}

@@ -133,6 +133,7 @@ func (c *clients) failsOver() letter {
 	})
 	c.seen() // An acknowledgement is proved by a look before its stream goes.
 	c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+	c.works(2 * time.Second) // The mirror is seen without its stream.
 	_, err := c.js.UpdateStream(c.ctx, jetstream.StreamConfig{Name: "TASKS_STANDBY", Subjects: []string{allTasks}, AllowDirect: true})
 	c.must(err)
 	_, err = fleet.Provision(c.ctx, c.js, fleet.Streams{Contract: fleet.NewContract("")})
