@@ -41,13 +41,13 @@ func notDueBefore(wait time.Duration) claim {
 	var first time.Time
 	return func(s story) error {
 		t := s.told()
-		if t == nil || t.Attempts == 0 {
-			return nil
-		}
 		mu.Lock()
 		defer mu.Unlock()
 		if first.IsZero() {
-			first = time.Now()
+			first = time.Now() // Before its worker has it, or just after: Fleetglass may tell of the attempt a while later.
+		}
+		if t == nil || t.Attempts == 0 {
+			return nil
 		}
 		if had := time.Since(first); had < wait-2*time.Second {
 			return all(isNot("failed", "exhausted"), neverStale("stale", "presumed_dead"))(s)
