@@ -2,6 +2,7 @@ package brokersync_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,14 +11,16 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
 
-// tasks changes the configuration of the task stream.
+// tasks changes the configuration of the task stream, and waits until that is captured: what is done meanwhile may have been done under the former one.
 func (b *bench) tasks(t *testing.T, change func(*jetstream.StreamConfig)) jetstream.Stream {
 	t.Helper()
+	before := b.updates(t)
 	s, err := b.js.Stream(t.Context(), "TASKS")
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +30,28 @@ func (b *bench) tasks(t *testing.T, change func(*jetstream.StreamConfig)) jetstr
 	if s, err = b.js.UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Eventually(t, patience, func() error {
+		if b.updates(t) == before {
+			return errors.New("the update is not captured")
+		}
+		return nil
+	})
 	return s
+}
+
+// updates is how many updates of the task stream are captured.
+func (b *bench) updates(t *testing.T) uint64 {
+	t.Helper()
+	const updated = "$JS.EVENT.ADVISORY.STREAM.UPDATED.TASKS"
+	events, err := b.js.Stream(t.Context(), fleet.CaptureEvt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := events.Info(t.Context(), jetstream.WithSubjectFilter(updated))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Subjects[updated]
 }
 
 func TestAMessageThatOutlivesItsAckIsNotCompleted(t *testing.T) {

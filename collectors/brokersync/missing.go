@@ -216,7 +216,7 @@ func (p passed) overflowed(missed Missed, m lifecycle.MessageFacts) (over, room 
 	all := p.stored[m.Stored.Subject]
 	at, _ := slices.BinarySearchFunc(all, m.Key.Seq+1, func(s stored, seq uint64) int { return cmp.Compare(s.seq, seq) })
 	last := int64(at) + limit - 1
-	for missed.unchanged() && last < int64(len(all)) && all[last].at <= missed.After { // It was there later, by the same limits: others had left.
+	for missed.unchanged() && last < int64(len(all)) && all[last].seq <= missed.AfterSeq { // It was there later, by the same limits: others had left.
 		last++
 	}
 	if last >= int64(len(all)) || all[last].at > missed.Since {

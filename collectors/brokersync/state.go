@@ -17,7 +17,8 @@ type State struct {
 	Watched    lifecycle.Micros                        // Since when it is observed without a long break.
 	Limits     Limits                                  // As they were observed last,
 	LimitsAt   lifecycle.Micros                        // and at every look since.
-	Present    Presence                                // At the last observation.
+	Present    Presence                                // At the last observation,
+	LastSeq    uint64                                  // and the stream's last sequence.
 	Consumers  map[consumerKey]lifecycle.ConsumerState // As they were stored last.
 	Capture    CaptureProgress
 	Sweep      Sweep
@@ -48,7 +49,8 @@ type Missed struct {
 	Full     bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
 	Over     lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
 	Room     lifecycle.Micros // When the first of those left by its own time to live, so that there may have been room; zero where none did.
-	After    lifecycle.Micros // It was there at that time, or stored then.
+	After    lifecycle.Micros // It was there at that time, or stored then,
+	AfterSeq uint64           // and up to this sequence the stream had messages then.
 	Limits   Limits           // Of the stream as it was missed,
 	Former   *Limits          // and before, at every look since it was there; nil where they are not known,
 	FormerAt lifecycle.Micros // the last of which was then.
@@ -92,7 +94,7 @@ func (s *State) watch(o Observation) {
 	if again || !s.Limits.same(o.Limits) {
 		s.LimitsAt = o.At
 	}
-	s.Server, s.Limits, s.Present = o.Server, o.Limits, o.Present
+	s.Server, s.Limits, s.Present, s.LastSeq = o.Server, o.Limits, o.Present, o.LastSeq
 }
 
 // busyNow is [State.Busy] after one more observation.

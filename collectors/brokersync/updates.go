@@ -16,13 +16,13 @@ import (
 // look since, the last one among them; nil where others were seen, or nobody looked.
 func (st *step) notedBefore(missed Missed, m lifecycle.MessageFacts) Missed {
 	if m.Stored != nil {
-		missed.After = m.Stored.At
+		missed.After, missed.AfterSeq = m.Stored.At, m.Key.Seq
 	}
 	if st.was.Stream != st.view.Stream {
 		return missed
 	}
 	if present, _ := st.was.Present.Has(m.Key.Seq); present {
-		missed.After = st.was.At
+		missed.After, missed.AfterSeq = st.was.At, st.was.LastSeq
 	}
 	if st.was.At.Known() && missed.After >= st.was.LimitsAt {
 		were := st.was.Limits
