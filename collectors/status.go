@@ -103,7 +103,8 @@ func (s *status) reached() (seq uint64, at lifecycle.Micros) {
 	return s.last, s.upTo
 }
 
-// backlog notes how many lines waited at the source at a time, which is before the broker was asked. stored is the store time of the last line that any replica committed; zero where that was not asked.
+// backlog notes how many lines waited at the source at a time, which is before the broker was asked. stored is the store time of the last line that any replica
+// committed; zero where that was not asked.
 // It leaves a failure standing: only a commit ends that.
 func (s *status) backlog(pending uint64, stored lifecycle.Micros, now time.Time) {
 	s.mu.Lock()

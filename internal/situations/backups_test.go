@@ -77,8 +77,9 @@ var backups = []situation{{
 	may:   all(doneAndPublishedAgain, of("waiting", all(is("published"), holds("outcome_unknown", "published")))),
 	never: of("waiting", isNot("completed", "terminated", "exhausted")),
 }, {
-	name: "a stream is deleted, its mirror takes its place, and the worker goes on there",
-	on:   mirrored("and works on"),
+	name:  "a stream is deleted, its mirror takes its place, and the worker goes on there",
+	since: 12, // Before, a mirror stays one.
+	on:    mirrored("and works on"),
 	act: func(c *clients) {
 		worked := c.failsOver()
 		cfg := worker(c.agent)
@@ -96,8 +97,9 @@ var backups = []situation{{
 		of("waiting", all(isNot("removed"), silent("publish it again"))),
 	),
 }, {
-	name: "a stream is deleted, its mirror takes its place, and all is given to workers again",
-	on:   mirrored("and begins anew"),
+	name:  "a stream is deleted, its mirror takes its place, and all is given to workers again",
+	since: 12, // Before, a mirror stays one.
+	on:    mirrored("and begins anew"),
 	act: func(c *clients) {
 		c.failsOver()
 		c.ack(c.pull(c.consumerOn("TASKS_STANDBY", worker(c.agent)))) // "done", once more
