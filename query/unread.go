@@ -24,7 +24,7 @@ const (
 const longAgo lifecycle.Micros = 1
 
 // LeasesRead is up to when leases can be judged at now: what workers answered by then was read, and the consumers were looked at since. A consumer may
-// have been given more time after the last look. Whoever reads the store asks before: what is stored then is the least of what was read.
+// have been given more time after the last look. Whoever judges asks before he reads the store: what is stored then is at least that.
 func LeasesRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
 	return min(readBy(answerSource, parts, now), readBy(consumerSource, parts, now))
 }

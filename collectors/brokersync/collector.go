@@ -104,7 +104,7 @@ func (c *Collector) report(err error) {
 	c.part.Unjudged = strings.Join(c.unjudged, "; ")
 }
 
-// lookedAtAll is since when each stream was looked at; zero while one was not.
+// lookedAtAll is when the oldest of the streams' last looks began; zero while one was not looked at.
 func (c *Collector) lookedAtAll() time.Time {
 	at := c.cfg.Now()
 	for _, b := range c.observers {
