@@ -92,18 +92,19 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	return out
 }
 
-// lastOwner is the attempt that decided: the one that was acknowledged or given up where that ended the message, else the last; the zero attempt when there is none.
-// An open message was given again after that.
-func lastOwner(attempts []Attempt, v Verdict) Attempt {
-	if len(attempts) == 0 {
-		return Attempt{}
-	}
+// lastOwner is the attempt that decided: the one whose acknowledgement or termination ended the message, which is the first of them, else the last attempt; the zero
+// attempt when there is none. An open message was given again after that.
+func lastOwner(attempts []Attempt, v Verdict) (owner Attempt) {
 	for _, a := range attempts {
-		if (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated) {
-			return a
+		ended := (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated)
+		if ended && (!owner.EndedAt.Known() || a.EndedAt < owner.EndedAt) {
+			owner = a
 		}
 	}
-	return attempts[len(attempts)-1]
+	if !owner.EndedAt.Known() && len(attempts) > 0 {
+		owner = attempts[len(attempts)-1]
+	}
+	return owner
 }
 
 func ownershipBeforeDelivery(m MessageTrace) Answer {

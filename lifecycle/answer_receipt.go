@@ -20,8 +20,10 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 		consider(r.SentAt, Reported, "Reported as sent", r.speaker()+" reports that the outside accepted the outgoing message.")
 	}
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
+	owner := lastOwner(m.Attempts, m.Verdict)
 	for _, a := range m.Attempts {
 		switch {
+		case owner.EndedAt.Known() && a.N < owner.N && a.EndedAt > owner.EndedAt: // Its worker had lost the message, and answered when that was over.
 		case a.End == EndAcked && a.AckAt.Known():
 			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.named(a)))
 		case a.End == EndAcked:

@@ -209,6 +209,20 @@ var completion = []situation{{
 	may:   all(is("terminated"), messageIs(0, "terminated"), finds("ack_after_term"), attempts(0, 2, 2)),
 	never: isNot(done...),
 }, {
+	name: "a zombie acknowledges after the next attempt acknowledged",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second))
+		zombie := c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.ack(c.pull(worker))
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.works(500 * time.Millisecond)
+		c.ack(zombie)
+	},
+	may:   all(is("completed"), messageIs(0, "completed"), finds("late_ack"), attempts(0, 2, 2), says("ended its ownership by acknowledging attempt 2 of")),
+	never: all(isNot("terminated", "exhausted"), silent("by acknowledging attempt 1", "The acknowledgement of attempt 1")),
+}, {
 	name: "a zombie gives the message up after the next attempt acknowledged",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
