@@ -73,6 +73,14 @@ func HeaderValue(headers map[string][]string, name string) string {
 	return value
 }
 
+// brokersHeader is the first value of a header by which the broker itself acts. It knows no other spelling of the name.
+func brokersHeader(headers map[string][]string, name string) string {
+	if v := headers[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
 // EscapesCapture reports whether a message has a header by which its own stream was asked for something that the capture streams do not do, or do not have. They refuse
 // it, so that neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
 // obs.pub.> and obs.raw.>, or later by the gap it leaves in the sequence of OBS_PUB.

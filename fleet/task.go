@@ -24,7 +24,7 @@ type Task struct {
 	Publisher      string // Who published it: Fleetglass where an action sent it, else as X-Publisher says; empty where nothing says it.
 	Title          string // A short human name found in the payload, one line of at most 120 runes; empty when there is none.
 	CreatedAt      lifecycle.Micros
-	TTL            time.Duration // Of Nats-TTL; zero for none, and where it is malformed.
+	TTL            time.Duration // Of Nats-TTL; zero for none, and where it is malformed; [lifecycle.NeverExpires].
 	Size           int64         // Body bytes, also when a headers-only republish left the body out.
 	PayloadHash    string        // SHA-256 of the body, hex; empty when the body was left out.
 }
@@ -45,7 +45,7 @@ const PublisherFleetglass = "Fleetglass"
 func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey) Task {
 	get := func(name string) string { return HeaderValue(headers, name) }
 	p := readPayload(body)
-	msgID := cleanID(get(HeaderMsgID))
+	msgID := cleanID(brokersHeader(headers, HeaderMsgID))
 	base, suffixGeneration := SplitMsgID(msgID)
 	t := Task{
 		MsgID:        msgID,
@@ -57,7 +57,7 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		TraceParent:  traceParent(get(HeaderTraceParent)),
 		Title:        oneLine(p.title, maxTitle),
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
-		TTL:          ReadTTL(get(HeaderNatsTTL)),
+		TTL:          ReadTTL(headers),
 		Size:         int64(len(body)),
 	}
 	t.Publisher = publisherOf(get(HeaderPublisher))
@@ -97,13 +97,18 @@ func publisherOf(name string) string {
 	return ""
 }
 
-// ReadTTL reads a Nats-TTL as the broker does: a duration of at least a second, or a number of seconds. Anything else keeps the message, and is zero.
-func ReadTTL(text string) time.Duration {
+// ReadTTL reads the Nats-TTL of a message as the broker does: a duration of at least a second, of which the whole seconds count, a number of seconds, or "never", which
+// is [lifecycle.NeverExpires]. Anything else is zero: the message goes with the age of its stream.
+func ReadTTL(headers map[string][]string) time.Duration {
+	text := brokersHeader(headers, HeaderNatsTTL)
+	if strings.EqualFold(text, "never") {
+		return lifecycle.NeverExpires
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < maxTTL/int64(time.Second) {
 		return time.Duration(n) * time.Second
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= time.Second && d < time.Duration(maxTTL) {
-		return d
+		return d.Truncate(time.Second)
 	}
 	return 0
 }

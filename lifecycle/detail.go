@@ -39,7 +39,7 @@ type Publication struct {
 	Publisher    string        `json:"publisher,omitempty"`     // Who published it, as the message says: published. Untrusted.
 	Title        string        `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
 	Size         int64         `json:"size,omitempty"`          // Body bytes: published.
-	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored: published.
+	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored, or [NeverExpires]: published.
 	Window       time.Duration `json:"window,omitempty"`        // The stream's duplicate window at that time: published, publish_swallowed.
 	BestEffort   bool          `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
 }

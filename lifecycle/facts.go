@@ -54,6 +54,9 @@ type MessageFacts struct {
 	LastKind Kind   `json:"last_kind,omitempty"` // What it is.
 }
 
+// NeverExpires is the time to live of a message that asked its stream to keep it whatever its age ("Nats-TTL: never").
+const NeverExpires time.Duration = -1
+
 // StoredFacts is what the publish line of a message says.
 type StoredFacts struct {
 	At             Micros        `json:"at"`
@@ -69,7 +72,7 @@ type StoredFacts struct {
 	Publisher      string        `json:"publisher,omitempty"` // As the message says; empty where it says nothing.
 	CreatedAt      Micros        `json:"created,omitempty"`
 	Size           int64         `json:"size,omitempty"`
-	TTL            time.Duration `json:"ttl,omitempty"`    // Its Nats-TTL; zero for none.
+	TTL            time.Duration `json:"ttl,omitempty"`    // Its Nats-TTL; zero for none, [NeverExpires].
 	Window         time.Duration `json:"window,omitempty"` // The stream's duplicate window at that time; zero when it is not known.
 	Agent          string        `json:"agent,omitempty"`  // As the subject says.
 	Line           uint64        `json:"line,omitempty"`   // Sequence of the captured line; zero when it was read from the stream itself.

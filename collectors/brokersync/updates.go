@@ -68,7 +68,7 @@ func (l Limits) same(o Limits) bool {
 
 // mayRemove reports whether a stream with these limits may have removed a message before a time: by one for its subject only where enough was stored after it.
 func (l Limits) mayRemove(m lifecycle.MessageFacts, missed Missed, before lifecycle.Micros) bool {
-	aged := endOf(m, l.MaxAge)
+	aged := l.ageOf(m)
 	full := l.MaxPerSubject > 0 && missed.Last-m.Key.Seq >= uint64(l.MaxPerSubject)
 	return full || l.Others || l.Rollup || aged.Known() && aged <= before
 }

@@ -30,7 +30,7 @@ const (
 func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undelivered bool) lifecycle.Event {
 	m := o.Message
 	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, missed.Since.Truncate(time.Second)
-	aged, expired := endOf(m, missed.Limits.MaxAge), endOf(m, ttlOf(m))
+	aged, expired := missed.Limits.ageOf(m), endOf(m, ttlOf(m))
 	under, others := v.relimited(m, missed)
 	if aged.Known() {
 		aged = max(aged, under)
@@ -83,6 +83,14 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 	e := goneEvent(m, c, max(at, m.LastAt), reason, by)
 	e.Detail.Undelivered = undelivered
 	return e
+}
+
+// ageOf is when a message is too old for its stream; zero when it never is.
+func (l Limits) ageOf(m lifecycle.MessageFacts) lifecycle.Micros {
+	if ttlOf(m) == lifecycle.NeverExpires {
+		return 0
+	}
+	return endOf(m, l.MaxAge)
 }
 
 // endOf is when a message reaches an age; zero when it has none to reach.

@@ -63,7 +63,7 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 
 // endOf is when a record ends: when it says so itself, or before that when the broker deletes it by its TTL. Zero where neither is so.
 func endOf(line collectors.Line, stated lifecycle.Micros) lifecycle.Micros {
-	ttl := fleet.ReadTTL(fleet.HeaderValue(line.Headers, fleet.HeaderNatsTTL))
+	ttl := fleet.ReadTTL(line.Headers)
 	if end := line.At.Add(ttl); ttl > 0 && (!stated.Known() || end < stated) {
 		return end
 	}

@@ -205,6 +205,21 @@ var removal = []situation{{
 	may:   of("later", all(is("published"), gapSays("TTL"))),
 	never: isNot("completed", "exhausted"),
 }, {
+	name: "a message that is kept whatever its age is deleted by an operator after the age of its stream",
+	on: tasksWith("an age, and exceptions", func(c *jetstream.StreamConfig) {
+		c.MaxAge, c.Duplicates, c.AllowMsgTTL = 3*time.Second, time.Second, true
+	}),
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{header: nats.Header{"Nats-TTL": {"never"}}})
+		aged := c.publish(publish{task: "aged"})
+		c.until("the other message leaves", func() bool { return !c.there(aged) })
+		c.works(2 * time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   all(is("removed"), noAttempt(0), says("by an operator"), of("aged", says("by the max_age of the stream", "by its age, its TTL or, before that, an operator or a limit"))),
+	never: all(isNot("completed", "exhausted"), silent("max_age", "its age")),
+}, {
 	name: "the age of the stream removes a message that nobody took",
 	on:   narrow,
 	act: func(c *clients) {
