@@ -92,12 +92,13 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	return out
 }
 
-// lastOwner is the attempt that decided: the one whose acknowledgement or termination ended the message, which is the first of them, else the last attempt; the zero
-// attempt when there is none. An open message was given again after that.
+// lastOwner is the attempt that decided: the one whose acknowledgement or termination ended the message, else the last; the zero attempt when there is none. Of several
+// such answers the first had effect, whichever attempt gave it; of those of a consumer that was created anew, which was given the message again, the first again. An
+// open message was given again after that.
 func lastOwner(attempts []Attempt, v Verdict) (owner Attempt) {
 	for _, a := range attempts {
 		ended := (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated)
-		if ended && (!owner.EndedAt.Known() || a.EndedAt < owner.EndedAt) {
+		if ended && (!owner.EndedAt.Known() || owner.Former && !a.Former || a.EndedAt < owner.EndedAt) {
 			owner = a
 		}
 	}

@@ -23,7 +23,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 	owner := lastOwner(m.Attempts, m.Verdict)
 	for _, a := range m.Attempts {
 		switch {
-		case owner.EndedAt.Known() && a.N < owner.N && a.EndedAt > owner.EndedAt: // Its worker had lost the message, and answered when that was over.
+		case owner.End == EndAcked && a.EndedAt > owner.EndedAt: // An acknowledgement had ended the message before.
 		case a.End == EndAcked && a.AckAt.Known():
 			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.named(a)))
 		case a.End == EndAcked:

@@ -62,6 +62,7 @@ func TestAnswersSayWhatIsKnown(t *testing.T) {
 		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", "took attempt 1 and still has it", "Stored as", "configuration is not known"},
 		{"acked", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1\nack_confirmed 1s seq=1 n=1 cseq=1", "acknowledging attempt 1", "confirmed by the broker", "Nothing to do"},
 		{"acked twice", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nacked 7s seq=1 n=2 cseq=2\nacked 9s seq=1 n=1 cseq=1", "acknowledging attempt 2.", "The acknowledgement of attempt 2", "Nothing to do"},
+		{"acked before it was lost, and twice", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 6s seq=1 n=2 cseq=2\nacked 7s seq=1 n=1 cseq=1\nacked 9s seq=1 n=2 cseq=2", "acknowledging attempt 1.", "The acknowledgement of attempt 1", "Nothing to do"},
 		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream, and no answer was seen", "Stored as", "look it up before anything is run again"},
 		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "lapsed without an answer", "completion record", "Do not run it again"},
 		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "stored in the dead-letter queue", "dead-letter entry", "The page DLQ says what can be done about it"},

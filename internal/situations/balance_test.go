@@ -218,7 +218,7 @@ func (w *life) impossible(kind, why string, m *mail, said *seenMessage) string {
 		return "its task tells of it"
 	case kind == "exhausted_outside_dlq" && m.had+w.empty < w.fewest:
 		return "it was not given to workers so often"
-	case kind == "expired" && m.expires.IsZero() && w.land.streams[0].MaxAge == 0:
+	case kind == "expired" && m.expires.IsZero():
 		return "no age removed it"
 	case kind == "held_though_settled" && (m.gone || !queue):
 		return "its stream does not hold it"

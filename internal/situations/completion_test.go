@@ -223,6 +223,21 @@ var completion = []situation{{
 	may:   all(is("completed"), messageIs(0, "completed"), finds("late_ack"), attempts(0, 2, 2), says("ended its ownership by acknowledging attempt 2 of")),
 	never: all(isNot("terminated", "exhausted"), silent("by acknowledging attempt 1", "The acknowledgement of attempt 1")),
 }, {
+	name: "the next attempt acknowledges after a zombie did",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second))
+		zombie := c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		second := c.pull(worker)
+		c.ack(zombie)
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.works(500 * time.Millisecond)
+		c.ack(second)
+	},
+	may:   all(is("completed"), messageIs(0, "completed"), attempts(0, 2, 2), says("ended its ownership by acknowledging attempt 1 of")),
+	never: all(isNot("terminated", "exhausted"), silent("by acknowledging attempt 2", "The acknowledgement of attempt 2")),
+}, {
 	name: "a zombie gives the message up after the next attempt acknowledged",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

@@ -5,6 +5,7 @@ package situations
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,46 @@ func (w *life) leaseTold(m *mail, said *seenMessage) error {
 	return nil
 }
 
+// ages reports whether a message becomes too old for its stream before its own time to live is over.
+func (w *life) ages(m *mail) bool {
+	age := w.land.streams[0].MaxAge
+	return age > 0 && !m.expires.IsZero() && (m.lasts == 0 || age < m.lasts)
+}
+
+// ending is how the answers name the attempt whose worker ended a message.
+var ending = map[string]*regexp.Regexp{
+	"acked":      regexp.MustCompile(`acknowledg(?:ing|ement of) attempt (\d+)`),
+	"terminated": regexp.MustCompile(`attempt (\d+)(?: of \d+)? was terminated`),
+}
+
+// endTold holds when the attempt that ended the message, by the answers, is the first one whose worker ended it so: what comes later has no effect.
+func (w *life) endTold(m *mail, by, words string) error {
+	if w.generations(m.task) > 1 || w.renewed || *withForgery {
+		return nil
+	}
+	for end, names := range ending {
+		for _, named := range names.FindAllStringSubmatch(words, -1) {
+			at := m.endedAt(by, end, named[1])
+			for _, d := range m.deeds {
+				if other := d.ends[end]; d.by == by && !at.IsZero() && !other.IsZero() && other.Before(at.Add(-deedSlack)) {
+					return fmt.Errorf("the answers name attempt %s (%s at %s), and the worker of attempt %d did so at %s", named[1], end, at, d.n, other)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// endedAt is when the worker of an attempt ended the message so; zero where it did not.
+func (m *mail) endedAt(by, end, attempt string) (at time.Time) {
+	for _, d := range m.deeds {
+		if d.by == by && strconv.Itoa(d.n) == attempt && !d.ends[end].IsZero() {
+			at = d.ends[end]
+		}
+	}
+	return at
+}
+
 func latestOf(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -144,8 +185,8 @@ func (w *life) removalTold(m *mail, words string) error {
 	for by, possible := range map[string]bool{
 		"removed by an operator ":     m.struck,
 		"removed by an operator.":     m.struck,
-		"by the max_age of the":       w.land.streams[0].MaxAge > 0,
-		"by its own ttl":              !m.expires.IsZero() && w.land.streams[0].MaxAge == 0,
+		"by the max_age of the":       w.ages(m),
+		"by its own ttl":              m.lasts > 0 && !w.ages(m),
 		"by a limit of the stream":    m.crowded || m.struck && w.land.streams[0].MaxMsgsPerSubject > 0, // It would have dropped it (docs/situations.md).
 		"removed with its stream":     false,
 		"with the last consumer that": m.unclaimed,

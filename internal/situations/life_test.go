@@ -84,6 +84,7 @@ type mail struct {
 	open       map[string]bool      // Whether the worker that got it last from a consumer owes its answer.
 	idle       bool                 // A record was written by a worker that had handed it back.
 	overdue    bool                 // One was written by a worker whose wait was over.
+	lasts      time.Duration        // Its own time to live; zero for none.
 	expires    time.Time            // When its stream drops it; zero for never.
 	told       bool                 // A worker said something about it while its consumer was there.
 	unseen     bool                 // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
@@ -211,7 +212,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.handBackLater, w.acknowledgeTwice, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)
@@ -262,17 +263,28 @@ func (w *life) crowds(kind string) {
 
 // lives notes when the stream drops a message that is about to be published.
 func (w *life) lives(p *publish, m *mail) {
-	cfg := w.land.streams[0]
-	switch {
-	case cfg.MaxAge > 0:
-		m.expires = time.Now().Add(cfg.MaxAge)
-	case cfg.AllowMsgTTL && w.random.IntN(2) == 0:
-		ttl := 2 + w.random.IntN(3)
-		m.expires = time.Now().Add(time.Duration(ttl) * time.Second)
+	ttl := ""
+	if w.land.streams[0].AllowMsgTTL {
+		ttl = pick(w.random, []string{"", "", "never", "2", "3", "5"})
+	}
+	if ttl != "" {
 		if p.header == nil {
 			p.header = nats.Header{}
 		}
-		p.header.Set("Nats-TTL", strconv.Itoa(ttl))
+		p.header.Set("Nats-TTL", ttl)
+	}
+	w.grows(m, ttl)
+}
+
+// grows notes when the stream drops a message that is stored now, with a Nats-TTL or without.
+func (w *life) grows(m *mail, ttl string) {
+	age := w.land.streams[0].MaxAge
+	if n, err := strconv.Atoi(ttl); err == nil {
+		own := time.Duration(n) * time.Second
+		m.lasts, m.expires = own, time.Now().Add(own)
+	}
+	if age > 0 && ttl != "never" && (m.lasts == 0 || age < m.lasts) {
+		m.expires = time.Now().Add(age)
 	}
 }
 
@@ -325,9 +337,7 @@ func (w *life) repeat() {
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
 		w.know(func() { w.swallowed[m.task]-- })
 		again := &mail{task: m.task, kind: m.kind, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes(m.kind), watched: w.nobodyWorks(m.kind)}
-		if age := w.land.streams[0].MaxAge; age > 0 {
-			again.expires = time.Now().Add(age)
-		}
+		w.grows(again, "")
 		w.adopt(again)
 	}
 }

@@ -70,12 +70,7 @@ func (w *life) sentByGlass(m *nats.Msg) {
 	if n, ok := keyVersion(m.Header.Get("X-Idempotency-Key"), w.task(was.task)); ok {
 		sent.key = n
 	}
-	if age := w.land.streams[0].MaxAge; age > 0 {
-		sent.expires = time.Now().Add(age)
-	}
-	if ttl, err := strconv.Atoi(m.Header.Get("Nats-TTL")); err == nil {
-		sent.expires = time.Now().Add(time.Duration(ttl) * time.Second)
-	}
+	w.grows(sent, m.Header.Get("Nats-TTL"))
 	w.note("fleetglass published %s:%d, a retry of %d, key %d", sent.stream, sent.seq, was.seq, sent.key)
 	w.adopt(sent)
 }

@@ -283,6 +283,24 @@ func (w *life) acknowledgeTwice() {
 	w.ack(d)
 }
 
+// acknowledgeBoth lets a worker lose a message to the next one, and both of them acknowledge it, in either order.
+func (w *life) acknowledgeBoth() {
+	if w.take(); len(w.held) == 0 {
+		return
+	}
+	lost := w.held[len(w.held)-1]
+	w.works(lost.by.wait + deedSlack)
+	w.take()
+	if next := w.held[len(w.held)-1]; next.of != lost.of || next.by != lost.by || next.deed == lost.deed {
+		return
+	}
+	both := []delivery{w.lets(len(w.held) - 1), w.lets(len(w.held) - 1)}
+	w.random.Shuffle(2, func(i, j int) { both[i], both[j] = both[j], both[i] })
+	w.acknowledged(both[0])
+	w.works(3 * deedSlack)
+	w.acknowledged(both[1])
+}
+
 // completeAmidOthers lets the worker that was given something last record and acknowledge it, while others send heartbeats or hand back.
 func (w *life) completeAmidOthers() {
 	if w.takeSome(); len(w.held) < 2 {

@@ -167,6 +167,9 @@ func (w *life) agrees(s story) error {
 		if err := w.removalTold(m, words); err != nil {
 			return fmt.Errorf("%s:%d: %w: %s", m.stream, m.seq, err, words)
 		}
+		if err := w.endTold(m, said.Consumer, words); err != nil {
+			return fmt.Errorf("%s:%d: %w: %s", m.stream, m.seq, err, words)
+		}
 		if strings.Contains(words, "publish it again") {
 			return fmt.Errorf("%s:%d was stored, and the answers say to publish it again: %s", m.stream, m.seq, words)
 		}

@@ -52,7 +52,7 @@ var countries = []land{
 		tasksStream(jetstream.WorkQueuePolicy, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 }),
 	}},
 	{name: "a bounded age", streams: []jetstream.StreamConfig{
-		tasksStream(jetstream.WorkQueuePolicy, func(c *jetstream.StreamConfig) { c.MaxAge = 4 * time.Second }),
+		tasksStream(jetstream.WorkQueuePolicy, func(c *jetstream.StreamConfig) { c.MaxAge, c.AllowMsgTTL = 4*time.Second, true }),
 	}},
 	{name: "times to live", streams: []jetstream.StreamConfig{
 		tasksStream(jetstream.WorkQueuePolicy, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }),
