@@ -53,6 +53,7 @@ type life struct {
 
 	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.
 	slandered bool           // Another agent reported, or is about to.
+	surprised error          // Where the broker did not do next what was told.
 	renewed   bool           // A workers' consumer was made anew or reset, or is about to be.
 }
 

@@ -144,7 +144,7 @@ func (w *life) take() {
 	}
 	w.know(func() { w.pulls++ })
 	asked := time.Now()
-	m := w.tryPull(by, 300*time.Millisecond)
+	m := w.next(by)
 	if m == nil {
 		w.know(func() { w.empty++ })
 		w.note("nothing to pull from %s", by.name)

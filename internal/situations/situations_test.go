@@ -306,7 +306,10 @@ func (p *player) hasFailed() bool {
 }
 
 // happen lets the clients act.
-func (p *player) happen() {
+func (p *player) happen() { p.does(func() { p.act(p.clients) }) }
+
+// does lets the clients do something.
+func (p *player) does(something func()) {
 	defer func() {
 		p.ended = p.clients.clock.moment()
 		switch r := recover().(type) {
@@ -321,7 +324,7 @@ func (p *player) happen() {
 			panic(r)
 		}
 	}()
-	p.act(p.clients)
+	something()
 }
 
 // watched lets the clients act while Fleetglass is asked again and again.

@@ -110,6 +110,10 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 				if err := balances(t.Context(), g, s.players, lives); err != nil {
 					t.Errorf("worlds on %s, %s: %v", l.name, m, err)
 				}
+				for _, p := range s.players {
+					p.clients.glass = g
+					p.does(lives[p].lastAsked)
+				}
 			}
 		}
 		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, sayings: map[string]int{}, repeats: map[string]int{}, keyed: map[string]int{}, swallowed: map[string]int{}}
