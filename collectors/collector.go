@@ -204,6 +204,9 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	if err != nil {
 		return lifecycle.StreamID{}, nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
 	}
+	if err := c.noteForgotten(ctx, stream); err != nil {
+		return lifecycle.StreamID{}, nil, err
+	}
 	id := c.incarnation(stream)
 	consumer, err := c.openDurable(ctx, stream)
 	if err != nil {
@@ -219,10 +222,10 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	return id, consumer, nil
 }
 
-// incarnation is the capture stream with its epoch.
+// incarnation is the capture stream with its epoch: its creation, or when it began to give numbers again that the broker had forgotten.
 func (c *Collector) incarnation(stream jetstream.Stream) lifecycle.StreamID {
 	id := c.name
-	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
+	id.Epoch = max(lifecycle.MicrosOf(stream.CachedInfo().Created), c.pos.Forgot)
 	return id
 }
 

@@ -40,7 +40,11 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	js := testkit.JetStream(t, testkit.BareBroker(t))
+	return newBenchOn(t, testkit.JetStream(t, testkit.BareBroker(t)))
+}
+
+func newBenchOn(t *testing.T, js jetstream.JetStream) *bench {
+	t.Helper()
 	b := &bench{t: t, js: js, rec: newRecorder()}
 	contract := fleet.NewContract("")
 	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: b.rec, Watermarks: b.rec, Contract: contract})

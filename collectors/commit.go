@@ -2,16 +2,17 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
-// commitWithRetry stores a batch, trying again until that succeeds or ctx is done. It errors only in the latter case. Lines that the store
+// commitWithRetry stores a batch, trying again until that succeeds or ctx is done. It errors only in the latter case, and with errForgotten. Lines that the store
 // refuses for good are quarantined.
 func (c *Collector) commitWithRetry(ctx context.Context, b *lineBatch) error {
 	pause := c.cfg.Retry
 	for failures := 1; ; failures++ {
 		err := c.commit(ctx, b)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errForgotten) {
 			return err
 		}
 		c.status.failed(err)
@@ -34,6 +35,12 @@ func (c *Collector) commit(ctx context.Context, b *lineBatch) error {
 	}
 	if err := c.leaveOutDeleted(ctx, b); err != nil {
 		return unanswered{err}
+	}
+	if c.numberedAgain(b.lines) {
+		if err := c.askForgotten(ctx); err != nil {
+			c.withdraw(ctx, b)
+			return unanswered{err}
+		}
 	}
 	p, d := c.pos, b.said
 	if d.last > p.Seq {

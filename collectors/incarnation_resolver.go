@@ -53,6 +53,10 @@ type IncarnationResolver struct {
 	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
 	again  map[string]int              // For how many looks advisories are read again: that of a deletion may be captured after the new stream was seen.
 	known  map[string]Incarnations
+	ends   map[string]streamEnd // Where streams ended at the last look.
+
+	connections uint64 // How often the connection to the broker had been made again at the last look,
+	reconnected bool   // and whether it has been since.
 
 	aloneMu sync.Mutex
 	alone   map[ConsumerRef]alone
@@ -73,7 +77,7 @@ func NewIncarnationResolver(cfg IncarnationResolverConfig) (*IncarnationResolver
 		cfg.Streams = []string{fleet.StreamTasks}
 	}
 	return &IncarnationResolver{
-		cfg: cfg, seen: map[string]lifecycle.Micros{}, again: map[string]int{}, known: map[string]Incarnations{}, alone: map[ConsumerRef]alone{}, workers: map[string]listedWorkers{},
+		cfg: cfg, seen: map[string]lifecycle.Micros{}, again: map[string]int{}, known: map[string]Incarnations{}, ends: map[string]streamEnd{}, alone: map[ConsumerRef]alone{}, workers: map[string]listedWorkers{},
 	}, nil
 }
 
@@ -88,6 +92,8 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	if err := n.load(ctx); err != nil {
 		return Streams{}, err
 	}
+	connections := n.cfg.JetStream.Conn().Stats().Reconnects
+	n.reconnected = connections != n.connections
 	out := Streams{Contract: n.cfg.Contract, Home: n.home, Known: map[string]Incarnations{}, LastSeq: map[string]LastSeq{}}
 	var names []string
 	var states []streamState
@@ -100,6 +106,9 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	})
 	asking.Go(func() (err error) {
 		if names, err = n.names(asked); err != nil {
+			return err
+		}
+		if err := n.readEnds(asked, names); err != nil {
 			return err
 		}
 		states, err = n.states(asked, names)
@@ -117,6 +126,9 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 		if err := n.notice(ctx, name, live, last.First); err != nil {
 			return Streams{}, err
 		}
+		if err := n.noteEnd(ctx, name, states[i]); err != nil {
+			return Streams{}, err
+		}
 		out.Known[name] = slices.Clone(n.known[name])
 		if live.Known() {
 			out.Copies[name] = states[i].copiesOnly // A mirror that is given subjects of its own is one no more.
@@ -124,6 +136,7 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 			out.LastSeq[name] = last
 		}
 	}
+	n.connections = connections
 	return out, nil
 }
 
@@ -210,6 +223,9 @@ func (n *IncarnationResolver) load(ctx context.Context) error {
 type streamState struct {
 	created    lifecycle.Micros
 	last       LastSeq
+	lastAt     lifecycle.Micros // When its last message was stored, be it there or not.
+	now        lifecycle.Micros // When the broker answered.
+	replicated bool
 	copiesOnly bool
 }
 
@@ -241,7 +257,7 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (streamSta
 	return streamState{created: lifecycle.MicrosOf(info.Created), last: LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
 		Consumers: info.State.Consumers, First: firstOf(info.State),
-	}, copiesOnly: n.copiesOnly(cfg)}, nil
+	}, lastAt: lifecycle.MicrosOf(info.State.LastTime), now: lifecycle.MicrosOf(info.TimeStamp), replicated: cfg.Replicas > 1, copiesOnly: n.copiesOnly(cfg)}, nil
 }
 
 // firstOf is when the first message that a stream holds was stored; zero for none.
@@ -265,8 +281,7 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live, fir
 		return nil
 	}
 	n.again[name]--
-	mark := "incarnations:" + n.cfg.Contract.StreamID(name).String()
-	stored, err := n.read(ctx, mark)
+	stored, err := n.read(ctx, n.mark(name))
 	if err != nil {
 		return err
 	}
@@ -288,12 +303,7 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live, fir
 		}
 	}
 	if !slices.Equal(incarnations, stored) {
-		text, err := json.Marshal(incarnations)
-		if err != nil {
-			return fmt.Errorf("encode incarnations of %s: %w", name, err)
-		}
-		b := lifecycle.Batch{Watermarks: map[string]string{mark: string(text)}, Gaps: incarnations.CameBack(name)}
-		if _, err := n.cfg.Appender.Append(ctx, b); err != nil {
+		if err := n.save(ctx, map[string]any{n.mark(name): incarnations}, incarnations.CameBack(name)); err != nil {
 			return fmt.Errorf("store incarnations of %s: %w", name, err)
 		}
 	}
@@ -348,19 +358,28 @@ func (n *IncarnationResolver) restored(ctx context.Context, name string, created
 	return old, nil
 }
 
-func (n *IncarnationResolver) read(ctx context.Context, mark string) (Incarnations, error) {
+func (n *IncarnationResolver) mark(name string) string {
+	return "incarnations:" + n.cfg.Contract.StreamID(name).String()
+}
+
+func (n *IncarnationResolver) read(ctx context.Context, mark string) (incarnations Incarnations, err error) {
+	err = n.readMark(ctx, mark, &incarnations)
+	return incarnations, err
+}
+
+// readMark reads what is remembered by a mark; it changes nothing where nothing is.
+func (n *IncarnationResolver) readMark(ctx context.Context, mark string, into any) error {
 	text, err := n.cfg.Watermarks.Watermark(ctx, mark)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", mark, err)
+		return fmt.Errorf("read %s: %w", mark, err)
 	}
 	if text == "" {
-		return nil, nil
+		return nil
 	}
-	var incarnations Incarnations
-	if err := json.Unmarshal([]byte(text), &incarnations); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", mark, err)
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("decode %s: %w", mark, err)
 	}
-	return incarnations, nil
+	return nil
 }
 
 // actions reads the advisories about the creation and deletion of a stream that OBS_EVT still keeps. Without OBS_EVT there are none.

@@ -15,7 +15,8 @@ type Incarnation struct {
 	Created lifecycle.Micros `json:"created,omitempty"` // As the stream's own state said; zero when it was never seen alive.
 	Deleted lifecycle.Micros `json:"deleted,omitempty"` // As an advisory said; zero when none did.
 
-	Restored uint64 `json:"restored,omitempty"` // Up to this sequence its messages are older than itself: it was restored from a backup.
+	Restored uint64 `json:"restored,omitempty"` // Up to this sequence its messages are older than itself: a backup brought them, or the broker had them before it forgot others.
+	Forgot   uint64 `json:"forgot,omitempty"`   // The last sequence of the incarnation before, where the broker forgot what followed Restored; zero where it did not.
 }
 
 // Incarnations are the incarnations of one stream, oldest first.
@@ -47,10 +48,17 @@ func (l Incarnations) EpochOfAnswer(seq uint64, stored, sent lifecycle.Micros) l
 
 // CameBack says, where the living incarnation was restored from a backup, which messages are given to workers again. Nothing is missing because of that.
 func (l Incarnations) CameBack(name string) []lifecycle.Gap {
-	if len(l) == 0 || l[len(l)-1].Restored == 0 {
+	if len(l) == 0 || l[len(l)-1].Restored+l[len(l)-1].Forgot == 0 {
 		return nil
 	}
 	last := l[len(l)-1]
+	if last.Forgot > 0 {
+		return []lifecycle.Gap{{
+			Source: "memory of " + name, From: last.From - 1, To: last.From, Repaired: true,
+			Reason: fmt.Sprintf("the broker forgot messages of %s, from %d to %d at least, and gives their numbers to others: its host lost power, or was set back. What it still has is told as messages of its own, "+
+				"because it may have forgotten what was done with them", name, last.Restored+1, last.Forgot),
+		}}
+	}
 	return []lifecycle.Gap{{
 		Source: "backup of " + name, From: min(last.From, last.Created-1), To: last.Created, Repaired: true,
 		Reason: fmt.Sprintf("%s was restored from a backup: workers are given what it holds up to %d, also what was done since the backup", name, last.Restored),

@@ -43,6 +43,10 @@ func (c *Collector) commitAll(ctx, waiting context.Context, p *pipeline, acknowl
 			}
 		}
 		if err := c.commitWithRetry(ctx, b); err != nil {
+			if errors.Is(err, errForgotten) { // The next session reads them as what they are.
+				handBack(b.deliveries)
+				c.inHand.answered(b.deliveries)
+			}
 			close(p.committed)
 			return errors.Join(err, <-acknowledged)
 		}

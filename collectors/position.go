@@ -17,10 +17,11 @@ type position struct {
 	At     lifecycle.Micros `json:"at,omitempty"`     // Its store time.
 	Blind  lifecycle.Micros `json:"blind,omitempty"`  // Since when the capture stream is missing; zero when it is there.
 
-	Restored uint64 `json:"restored,omitempty"` // Lines up to this one that are older than the stream came from a backup, and were read before.
+	Restored uint64           `json:"restored,omitempty"` // Lines up to this one that are older than the stream, or than what it forgot, were read before.
+	Forgot   lifecycle.Micros `json:"forgot,omitempty"`   // The broker forgot lines that were stored before this time, and gives their numbers to others; zero for never.
 }
 
-// cameBack reports whether a line was read from the incarnation of the capture stream before, and came with a backup.
+// cameBack reports whether a line was read before: it came back with a backup, or is older than what the broker forgot.
 func (c *Collector) cameBack(line Line) bool {
 	return line.Seq <= c.restored && line.At < line.Source.Epoch
 }
@@ -118,7 +119,7 @@ func (c *Collector) found(ctx context.Context, stream lifecycle.StreamID) error 
 	}
 	p := position{Stream: id, At: stream.Epoch}
 	if c.pos.Stream == id {
-		p.Seq, p.At, p.Restored = c.pos.Seq, c.pos.At, c.pos.Restored
+		p.Seq, p.At, p.Restored, p.Forgot = c.pos.Seq, c.pos.At, c.pos.Restored, c.pos.Forgot
 	} else {
 		p.Restored = c.pos.Seq
 	}

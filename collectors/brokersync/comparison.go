@@ -73,8 +73,8 @@ func (b Begin) position(o Observation) uint64 {
 		return b.Position
 	case b.CaptureMissing:
 		return o.LastSeq
-	case b.CaptureCreated < o.Created:
-		return 0 // All of the stream was published after capture began.
+	case b.CaptureCreated < o.Created, o.Restored > 0:
+		return 0 // All of the stream was published after capture began, or what it has is told anew.
 	case b.Discarded > 0 && o.Limits.TTL:
 		return 0 // Any line may have gone with its message's own time to live: which was the first nobody knows.
 	}

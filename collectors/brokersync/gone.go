@@ -14,16 +14,16 @@ func (st *step) endEarlier() {
 			n.EarlierAt = 0
 			continue
 		}
-		st.goneWith(e.Stream, e.GoneAt, e.Said)
+		st.goneWith(e.Stream, e.GoneAt, e.Why)
 	}
 }
 
-// goneWith says of the open messages of an incarnation that they went with it: it was deleted, where an advisory said so.
-func (st *step) goneWith(stream lifecycle.StreamID, at lifecycle.Micros, deleted bool) {
+// goneWith says of the open messages of an incarnation that they went with it, and why.
+func (st *step) goneWith(stream lifecycle.StreamID, at lifecycle.Micros, why string) {
 	open, _ := answer(st.facts.Open, OpenRange{stream, 0, st.rules.PageSize}, &st.questions.Open)
 	for _, o := range open {
 		if !o.Message.VanishedAt.Known() {
-			st.batch.Events = append(st.batch.Events, streamGone(o.Message, at, deleted))
+			st.batch.Events = append(st.batch.Events, streamGone(o.Message, at, why))
 		}
 	}
 }
@@ -34,6 +34,6 @@ func (st *step) streamAbsent() {
 	if !o.Removed.Known() || st.view.Drained < o.Removed.Add(st.rules.Waits.Vanish) {
 		return
 	}
-	st.goneWith(o.Stream, o.Removed, true)
+	st.goneWith(o.Stream, o.Removed, GoneStream)
 	st.storeConsumers(nil, o.Removed)
 }

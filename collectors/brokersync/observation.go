@@ -39,7 +39,7 @@ type Observation struct {
 type Earlier struct {
 	Stream lifecycle.StreamID
 	GoneAt lifecycle.Micros // It ended no later than that.
-	Said   bool             // An advisory told that it was deleted. Else it may live on, under another account.
+	Why    string           // [GoneStream] where an advisory told that it was deleted, [GoneForgotten], or else [GoneReplaced].
 }
 
 // Limits are the limits of the stream that make messages leave it unanswered. Zero means none.

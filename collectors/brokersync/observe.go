@@ -60,11 +60,14 @@ func incarnationID(streams collectors.Streams, name string, i collectors.Incarna
 func earlierOf(streams collectors.Streams, name string) (out []Earlier) {
 	known := streams.Known[name]
 	for i, inc := range known[:len(known)-1] {
-		gone := known[i+1].From
-		if inc.Deleted.Known() {
-			gone = inc.Deleted
+		e := Earlier{incarnationID(streams, name, inc), known[i+1].From, GoneReplaced}
+		switch {
+		case inc.Deleted.Known():
+			e.GoneAt, e.Why = inc.Deleted, GoneStream
+		case known[i+1].Forgot > 0:
+			e.Why = GoneForgotten
 		}
-		out = append(out, Earlier{incarnationID(streams, name, inc), gone, inc.Deleted.Known()})
+		out = append(out, e)
 	}
 	return out
 }

@@ -261,7 +261,11 @@ func (w *world) stream(f *fields) error {
 	_, w.seen.Absent = f.take("deleted")
 	w.seen.Removed = f.instant("removed")
 	if epoch := f.instant("again"); epoch.Known() {
-		w.seen.Earlier = append(w.seen.Earlier, Earlier{w.seen.Stream, epoch, w.seen.Removed.Known()})
+		why := GoneReplaced
+		if w.seen.Removed.Known() {
+			why = GoneStream
+		}
+		w.seen.Earlier = append(w.seen.Earlier, Earlier{w.seen.Stream, epoch, why})
 		w.seen.Removed = 0
 		w.seen.Stream.Epoch, w.seen.Created = epoch, epoch
 		w.seen.FirstSeq, w.seen.LastSeq = 1, 0

@@ -17,6 +17,7 @@ const (
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneInterest    = "dropped by the stream with the last consumer that took it"
+	GoneForgotten   = "the broker forgot it, or has it as a message of its own since: its stream came back without its last messages"
 	GoneReplaced    = "another stream has its stream's name: that one is gone, or lives under another account"
 	GoneCopied      = "taken over by a stream that copies this one: what becomes of it there is not followed"
 	GoneUnknown     = "unknown"
@@ -108,12 +109,13 @@ func ttlOf(m lifecycle.MessageFacts) time.Duration {
 	return m.Stored.TTL
 }
 
-// streamGone says that a message went with its stream: it belongs to an earlier incarnation, or none lives now.
-func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros, deleted bool) lifecycle.Event {
-	if !deleted {
-		return goneEvent(m, nil, max(at, m.LastAt), GoneReplaced, lifecycle.RemovedUnknown)
+// streamGone says that a message went with its stream, and why: it belongs to an earlier incarnation, or none lives now.
+func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros, why string) lifecycle.Event {
+	by := lifecycle.RemovedUnknown
+	if why == GoneStream {
+		by = lifecycle.RemovedWithStream
 	}
-	return goneEvent(m, nil, max(at, m.LastAt), GoneStream, lifecycle.RemovedWithStream)
+	return goneEvent(m, nil, max(at, m.LastAt), why, by)
 }
 
 func goneEvent(m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, reason string, by lifecycle.Removal) lifecycle.Event {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/testkit"
 )
 
 // clients are what acts in one row: a publisher, workers and an operator, all plain clients of the broker. Each row has an agent of its
@@ -28,11 +30,12 @@ type clients struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	agent   string
-	records records // Where their idempotency records are.
-	url     string  // Of the broker, for who speaks its protocol by hand.
-	clock   *clock  // Of the broker; nil where it cannot be set.
-	glass   *glass  // Fleetglass, in rows that it watches; nil while it comes later.
-	halts   bool    // They halt for a random time before each act.
+	records records            // Where their idempotency records are.
+	url     string             // Of the broker, for who speaks its protocol by hand.
+	clock   *clock             // Of the broker; nil where it cannot be set.
+	memory  *testkit.Forgetful // The broker where it can be set back.
+	glass   *glass             // Fleetglass, in rows that it watches; nil while it comes later.
+	halts   bool               // They halt for a random time before each act.
 
 	mu     sync.Mutex
 	waited time.Duration       // Longest time for which the broker let a call wait that it answers at once.

@@ -59,7 +59,7 @@ var rows = map[string][]situation{
 	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery,
 	"beyond": beyond, "several": several, "delays": delays, "clocks": clocks, "rollups": rollups, "poison": poison, "inventions": inventions,
 	"agents": agents, "settings": settings, "features": features, "earlier": earlier, "causes": causes, "ways": ways, "changes": changes,
-	"backups": backups, "retries": retries, "resets": resets, "spellings": spellings,
+	"backups": backups, "retries": retries, "resets": resets, "spellings": spellings, "forgetting": forgetting,
 }
 
 // only narrows the rows, for whoever works on one.
@@ -248,7 +248,7 @@ func (s *scene) connect(t *testing.T) {
 	for _, p := range s.players {
 		js := s.world.connect(t)
 		p.clients = &clients{
-			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.url, clock: s.world.clock, stored: map[string][]letter{}, named: map[string]string{},
+			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.url, clock: s.world.clock, memory: s.world.memory, stored: map[string][]letter{}, named: map[string]string{},
 			records: s.world.records(js), halts: s.mode == interrupted,
 		}
 		p.clients.task("")

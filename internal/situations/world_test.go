@@ -22,6 +22,7 @@ type land struct {
 	streams []jetstream.StreamConfig // What the fleet made itself; without TASKS, the one that Fleetglass recommends is made.
 	flags   []string                 // For Fleetglass.
 	clocked bool                     // The clock of the broker can be set.
+	forgets bool                     // The broker can be set back to how it was.
 	partly  bool                     // Its streams are in the way of some that Fleetglass needs: provisioning makes the others.
 	outside bool                     // Idempotency records are in Firestore, not in the broker's bucket.
 	twofold bool                     // Two Fleetglasses look at it, which share a Postgres. The first is asked.
@@ -63,7 +64,10 @@ type world struct {
 	url   string            // Of the broker.
 	here  *embednats.Server // The broker where it runs in this process; nil where it has one of its own.
 	clock *clock            // Of the broker; nil where it is the host's.
-	glass *glass            // Nil until Fleetglass has started.
+
+	memory *testkit.Forgetful // The broker where it can be set back; nil where it cannot.
+
+	glass *glass // Nil until Fleetglass has started.
 
 	beside    *glass       // The second Fleetglass of a twofold world.
 	firestore *inFirestore // Where records are outside the broker.
@@ -74,6 +78,9 @@ func newWorld(t *testing.T, l land) *world {
 	t.Helper()
 	w := &world{land: l}
 	switch {
+	case l.forgets:
+		w.memory = testkit.ForgetfulBroker(t)
+		w.url = w.memory.URL()
 	case l.clocked:
 		w.url, w.clock = startClocked(t)
 	case otherBroker != "":

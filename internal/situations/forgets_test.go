@@ -1,0 +1,124 @@
+//go:build linux
+
+package situations
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// meanwhile does something to the broker, which stops and starts again.
+func (c *clients) meanwhile(do func() error) {
+	c.must(do())
+	c.until("the broker answers", func() bool {
+		_, err := c.js.AccountInfo(c.ctx)
+		return err == nil
+	})
+}
+
+// forgetful is for rows whose broker forgets.
+func forgetful(of string) land { return land{name: "forgets: " + of, forgets: true} }
+
+// kept lets the broker keep three tasks: one is done, a worker has one, and one waits.
+func (c *clients) kept() (worker jetstream.Consumer) {
+	worker = c.workers(atOnce(5), wait(10*time.Minute))
+	for _, task := range []string{"done", "held", "waits"} {
+		c.publish(publish{task: task})
+	}
+	c.ack(c.pull(worker))
+	c.heartbeat(c.pull(worker))
+	c.seen()
+	c.meanwhile(c.memory.Keep)
+	return worker
+}
+
+// forgotten publishes two more, one of which is done, and waits until Fleetglass has read that, where it watches. The broker is to forget them.
+func (c *clients) forgotten(worker jetstream.Consumer) {
+	c.publish(publish{task: "forgotten-done", kind: "a"})
+	c.publish(publish{task: "forgotten-waits", kind: "b"})
+	c.pull(worker) // "waits"
+	c.ack(c.pull(worker))
+	for task, state := range map[string]string{"forgotten-done": "completed", "forgotten-waits": "published"} {
+		c.until("Fleetglass tells of "+task, func() bool {
+			var told seen
+			return c.glass == nil || c.glass.ask(c.ctx, "/api/v1/tasks/"+c.task(task), &told) == nil && told.State == state
+		})
+	}
+	c.seen()
+}
+
+// goesOn publishes two more, under the numbers of those that were forgotten.
+func (c *clients) goesOn(worker jetstream.Consumer) {
+	c.publish(publish{task: "after-done", kind: "c"})
+	c.publish(publish{task: "after-waits", kind: "d"})
+	c.pull(worker) // "waits", once more
+	c.ack(c.pull(worker))
+}
+
+// unblamed holds when nobody is blamed for what the broker forgot.
+var unblamed = findsNo("forged", "ack_unproved", "ack_refuted", "late_ack", "not_stored", "consumer_recreated", "clock_skew")
+
+// goneOn is what may be said of the tasks that the broker has in the end.
+var goneOn = all(
+	of("done", all(is("completed"), unblamed)),
+	of("held", all(is("delivered", "processing"), unblamed)),
+	of("waits", all(is("delivered", "processing"), unblamed)),
+	of("after-done", all(is("completed"), unblamed)),
+	of("after-waits", all(is("published"), says("It waits for a worker"), unblamed)),
+)
+
+// neverAgain is what must never be said of tasks that the broker stored and has.
+var neverAgain = eachOf([]string{"done", "held", "waits", "forgotten-done", "after-done", "after-waits"}, silent("publish it again", "nothing was stored"))
+
+// forgetting is of brokers that forget what they had stored last, and give its numbers to others.
+var forgetting = []situation{{
+	name: "the broker forgets its last messages, and stores others under their numbers",
+	on:   forgetful("live"),
+	mode: live,
+	act: func(c *clients) {
+		worker := c.kept()
+		c.forgotten(worker)
+		c.meanwhile(c.memory.SetBack)
+		c.goesOn(worker)
+	},
+	may: all(goneOn,
+		of("forgotten-done", all(is("completed"), unblamed)),
+		of("forgotten-waits", all(is("outcome_unknown", "removed"), unblamed, gapSays("the broker forgot"))),
+	),
+	never: all(neverAgain, of("forgotten-done", isNot("removed", "exhausted"))),
+}, {
+	name: "the broker forgets its last messages, and stores others under their numbers before anybody looks",
+	on:   forgetful("afterwards"),
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.kept()
+		c.forgotten(worker)
+		c.meanwhile(c.memory.SetBack)
+		c.goesOn(worker)
+	},
+	may:   goneOn,
+	never: neverAgain,
+}, {
+	name: "the broker forgets its last messages while Fleetglass is down, and stores others under their numbers",
+	on:   forgetful("while it is down"),
+	mode: live,
+	act: func(c *clients) {
+		worker := c.kept()
+		c.forgotten(worker)
+		c.works(2 * time.Second)
+		back := make(chan error, 1)
+		go func() { back <- c.glass.interrupt(c.ctx, 12*time.Second) }()
+		c.until("Fleetglass is down", c.glass.gone)
+		c.meanwhile(c.memory.SetBack)
+		c.goesOn(worker)
+		c.publish(publish{task: "more", kind: "e"})
+		c.must(<-back)
+	},
+	may: all(goneOn,
+		of("forgotten-done", all(is("completed"), unblamed)),
+		of("forgotten-waits", all(is("outcome_unknown", "removed"), unblamed, gapSays("the broker forgot"))),
+		of("more", all(is("published"), unblamed)),
+	),
+	never: all(neverAgain, of("forgotten-done", isNot("removed", "exhausted"))),
+}}
