@@ -49,7 +49,15 @@ func (c *Collector) noteForgotten(ctx context.Context, stream jetstream.Stream) 
 	if err != nil || !forgot {
 		return err
 	}
-	p := position{At: c.pos.At, Restored: c.pos.Seq, Forgot: c.pos.At + 1}
+	latest, err := c.latestPosition(ctx)
+	if err != nil {
+		return err
+	}
+	if latest.Forgot > c.pos.Forgot { // Another replica noted it.
+		c.pos = latest
+		return nil
+	}
+	p := position{At: c.pos.At, Blind: c.pos.Blind, Restored: c.pos.Seq, Forgot: c.pos.At + 1}
 	id.Epoch = p.Forgot
 	p.Stream = id.String()
 	now := lifecycle.MicrosOf(stream.CachedInfo().TimeStamp)

@@ -20,7 +20,8 @@ type streamEnd struct {
 	toldAt time.Time // and when.
 }
 
-// endSavedEvery is how often the store is told where a stream ends, at most: of what a broker forgets within that time after a look nobody may know.
+// endSavedEvery is how often the store is told where a stream ends, at most. Where a broker forgets what it stored within that time before Fleetglass ends, and as much
+// comes again before the next look, nothing shows it.
 const endSavedEvery = time.Second
 
 // readEnds reads from the store where streams ended that were not looked at before. It must be called before the broker is asked: another replica may have told the store

@@ -40,6 +40,7 @@ func (st *step) missFirst(m lifecycle.MessageFacts, older, subjects map[string]b
 		return
 	}
 	missed := Missed{Since: st.view.At, Last: st.view.LastSeq, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq, Limits: st.view.Limits}
+	missed.Broken = st.was.Server != "" && st.was.Server != st.view.Server
 	missed = st.notedBefore(missed, m)
 	if limit := st.view.Limits.MaxPerSubject; limit > 0 && m.Stored != nil && !older[m.Stored.Subject] {
 		if subject := m.Stored.Subject; subjects[subject] || len(subjects) < st.rules.subjects() {

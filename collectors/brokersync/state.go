@@ -46,6 +46,7 @@ type State struct {
 type Missed struct {
 	Since    lifecycle.Micros // Its time.
 	Last     uint64           // The last sequence of the stream at that time.
+	Broken   bool             // The broker may have been started again since the look before: it loses what it cannot read of its files.
 	Full     bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
 	Over     lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
 	Room     lifecycle.Micros // When the first of those left by its own time to live, so that there may have been room; zero where none did.

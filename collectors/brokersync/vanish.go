@@ -14,6 +14,7 @@ const (
 	GoneUnwatched   = "gone when it was looked for, and older than its max_age or its Nats-TTL"
 	GoneByLimits    = "discarded by limits"
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
+	GoneBroken      = "gone when the broker had been started again: somebody deleted it, or the broker could not read it any more"
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneInterest    = "dropped by the stream with the last consumer that took it"
@@ -72,6 +73,8 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		reason = GoneByAge + GoneOrAnswered
 	case outlived:
 		reason = GoneByTTL + GoneOrAnswered
+	case undelivered && missed.Broken:
+		reason = GoneBroken
 	case undelivered && (missed.Limits.MaxPerSubject > 0 || missed.Limits.Others || missed.Limits.Rollup): // A limit may have made room that is taken by now, or a publish.
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:

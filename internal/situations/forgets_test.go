@@ -3,6 +3,10 @@
 package situations
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,8 +15,10 @@ import (
 // meanwhile does something to the broker, which stops and starts again.
 func (c *clients) meanwhile(do func() error) {
 	c.must(do())
-	c.until("the broker answers", func() bool {
-		_, err := c.js.AccountInfo(c.ctx)
+	c.until("the broker answers", func() bool { // What was asked while the connection broke has no answer.
+		ctx, cancel := context.WithTimeout(c.ctx, 2*time.Second)
+		defer cancel()
+		_, err := c.js.AccountInfo(ctx)
 		return err == nil
 	})
 }
@@ -121,4 +127,22 @@ var forgetting = []situation{{
 		of("more", all(is("published"), unblamed)),
 	),
 	never: all(neverAgain, of("forgotten-done", isNot("removed", "exhausted"))),
+}, {
+	name: "the broker cannot read some of its messages any more",
+	on:   forgetful("unreadable"),
+	mode: live,
+	act: func(c *clients) {
+		c.workers()
+		for i := range 9 { // A file of a queue has four megabytes.
+			c.publish(publish{task: fmt.Sprintf("t%d", i), kind: fmt.Sprintf("kind%d", i), body: strings.Repeat("x", 900_000)})
+		}
+		c.seen()
+		c.meanwhile(func() error { return c.memory.Spoil("TASKS", "tasks.kind2") })
+		c.must(c.nc.FlushTimeout(patience))
+		if c.there(c.stored[c.task("t2")][0]) || !c.there(c.stored[c.task("t8")][0]) {
+			c.must(errors.New("the broker lost other messages than it should have"))
+		}
+	},
+	may:   all(of("t0", is("published")), of("t2", all(is("removed"), says("no worker ever had it"))), of("t8", is("published"))),
+	never: of("t2", all(isNot("completed", "exhausted", "terminated"), silent("by an operator"))),
 }}

@@ -1,9 +1,11 @@
 package testkit
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"fleetglass/internal/embednats"
@@ -52,6 +54,39 @@ func (f *Forgetful) SetBack() error {
 			return err
 		}
 		return os.Rename(f.kept, f.cfg.Dir)
+	})
+}
+
+// Spoil stops it, spoils a byte of the messages of a stream that have a text, so that it cannot read what one of their files holds from the first of them on, and starts
+// it again.
+func (f *Forgetful) Spoil(stream, text string) error {
+	return f.whileStopped(func() error {
+		spoilt := 0
+		err := filepath.WalkDir(f.cfg.Dir, func(path string, _ os.DirEntry, err error) error {
+			switch {
+			case err != nil || !strings.Contains(path, "/"+stream+"/msgs/"):
+				return err
+			case filepath.Base(path) == "index.db": // It is made anew from the messages.
+				return os.Remove(path)
+			case filepath.Ext(path) != ".blk":
+				return nil
+			}
+			file, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			at := bytes.Index(file, []byte(text))
+			if at < 0 {
+				return nil
+			}
+			spoilt++
+			file[at] ^= 0xff
+			return os.WriteFile(path, file, 0o600)
+		})
+		if err == nil && spoilt == 0 {
+			err = fmt.Errorf("no file of %s has %q", stream, text)
+		}
+		return err
 	})
 }
 
