@@ -64,7 +64,7 @@ func (c *Collector) noteForgotten(ctx context.Context, stream jetstream.Stream) 
 	b := lifecycle.Batch{
 		Watermarks: c.watermarks(p), Reached: map[string]uint64{c.storedMark(p.Stream): min(state.LastSeq, c.pos.Seq)},
 		Gaps: []lifecycle.Gap{{Source: c.name.String(), From: c.pos.At, To: max(now, c.pos.At), Reason: "the broker forgot the last lines of " + c.src.Stream +
-			": after its host lost power, or was set back; what came after those that had been read is lost"}},
+			" (its host lost power, or was set back): those that had not been read are lost"}},
 	}
 	if _, err := c.cfg.Appender.Append(ctx, b); err != nil {
 		return fmt.Errorf("store position: %w", err)

@@ -18,9 +18,8 @@ func restored(of string) land { return land{name: "a restored stream: " + of} }
 
 // backups are of streams that an operator restores: what was done since is waiting again, and what was published since is gone.
 var backups = []situation{{
-	name:  "a stream is restored from a backup, and its messages are done again",
-	since: 15, // Before, a restored stream keeps its time of creation.
-	on:    restored("done again"),
+	name: "a stream is restored from a backup, and its messages are done again",
+	on:   restored("done again"),
 	act: func(c *clients) {
 		worker := c.workers()
 		for _, task := range []string{"done", "since", "waiting"} {
