@@ -8,10 +8,20 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // done are the states that say that the work of a message is done.
 var done = []string{"completing", "completed"}
+
+// takenOver lets a worker lose its message to the next one. Both have it.
+func (c *clients) takenOver() (l letter, zombie, next jetstream.Msg) {
+	l = c.publish(publish{})
+	worker := c.workers(wait(time.Second))
+	zombie = c.pull(worker)
+	c.works(1200 * time.Millisecond)
+	return l, zombie, c.pull(worker)
+}
 
 // completion is bound to one idempotency key and one message.
 var completion = []situation{{
@@ -197,11 +207,8 @@ var completion = []situation{{
 }, {
 	name: "a zombie acknowledges after the next attempt gave the message up",
 	act: func(c *clients) {
-		zero := c.publish(publish{})
-		worker := c.workers(wait(time.Second))
-		zombie := c.pull(worker)
-		c.works(1200 * time.Millisecond)
-		c.term(c.pull(worker), "impossible_task")
+		zero, zombie, next := c.takenOver()
+		c.term(next, "impossible_task")
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 		c.works(500 * time.Millisecond)
 		c.ack(zombie)
@@ -211,11 +218,8 @@ var completion = []situation{{
 }, {
 	name: "a zombie acknowledges after the next attempt acknowledged",
 	act: func(c *clients) {
-		zero := c.publish(publish{})
-		worker := c.workers(wait(time.Second))
-		zombie := c.pull(worker)
-		c.works(1200 * time.Millisecond)
-		c.ack(c.pull(worker))
+		zero, zombie, next := c.takenOver()
+		c.ack(next)
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 		c.works(500 * time.Millisecond)
 		c.ack(zombie)
@@ -225,26 +229,19 @@ var completion = []situation{{
 }, {
 	name: "the next attempt acknowledges after a zombie did",
 	act: func(c *clients) {
-		zero := c.publish(publish{})
-		worker := c.workers(wait(time.Second))
-		zombie := c.pull(worker)
-		c.works(1200 * time.Millisecond)
-		second := c.pull(worker)
+		zero, zombie, next := c.takenOver()
 		c.ack(zombie)
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 		c.works(500 * time.Millisecond)
-		c.ack(second)
+		c.ack(next)
 	},
 	may:   all(is("completed"), messageIs(0, "completed"), attempts(0, 2, 2), says("ended its ownership by acknowledging attempt 1 of")),
 	never: all(isNot("terminated", "exhausted"), silent("by acknowledging attempt 2", "The acknowledgement of attempt 2")),
 }, {
 	name: "a zombie gives the message up after the next attempt acknowledged",
 	act: func(c *clients) {
-		zero := c.publish(publish{})
-		worker := c.workers(wait(time.Second))
-		zombie := c.pull(worker)
-		c.works(1200 * time.Millisecond)
-		c.ack(c.pull(worker))
+		zero, zombie, next := c.takenOver()
+		c.ack(next)
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 		c.works(500 * time.Millisecond)
 		c.term(zombie, "impossible_task")

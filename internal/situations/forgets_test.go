@@ -74,6 +74,12 @@ var goneOn = all(
 	of("after-waits", all(is("published"), says("It waits for a worker"), unblamed)),
 )
 
+// remembered is what may be said of the tasks that the broker forgot, and Fleetglass saw.
+var remembered = all(
+	of("forgotten-done", all(is("completed"), unblamed)),
+	of("forgotten-waits", all(is("outcome_unknown", "removed"), unblamed, gapSays("the broker forgot"))),
+)
+
 // neverAgain is what must never be said of tasks that the broker stored and has.
 var neverAgain = eachOf([]string{"done", "held", "waits", "forgotten-done", "after-done", "after-waits"}, silent("publish it again", "nothing was stored"))
 
@@ -88,10 +94,7 @@ var forgetting = []situation{{
 		c.meanwhile(c.memory.SetBack)
 		c.goesOn(worker)
 	},
-	may: all(goneOn,
-		of("forgotten-done", all(is("completed"), unblamed)),
-		of("forgotten-waits", all(is("outcome_unknown", "removed"), unblamed, gapSays("the broker forgot"))),
-	),
+	may:   all(goneOn, remembered),
 	never: all(neverAgain, of("forgotten-done", isNot("removed", "exhausted"))),
 }, {
 	name: "the broker forgets its last messages, and stores others under their numbers before anybody looks",
@@ -121,11 +124,7 @@ var forgetting = []situation{{
 		c.publish(publish{task: "more", kind: "e"})
 		c.must(<-back)
 	},
-	may: all(goneOn,
-		of("forgotten-done", all(is("completed"), unblamed)),
-		of("forgotten-waits", all(is("outcome_unknown", "removed"), unblamed, gapSays("the broker forgot"))),
-		of("more", all(is("published"), unblamed)),
-	),
+	may:   all(goneOn, remembered, of("more", all(is("published"), unblamed))),
 	never: all(neverAgain, of("forgotten-done", isNot("removed", "exhausted"))),
 }, {
 	name: "the broker cannot read some of its messages any more",
