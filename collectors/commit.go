@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// commitWithRetry stores a batch, trying again until that succeeds or ctx is done. It errors only in the latter case, and with errForgotten. Lines that the store
-// refuses for good are quarantined.
+// commitWithRetry stores a batch, trying again until that succeeds or ctx is done. It errors only in the latter case, and with
+// errForgotten where the broker forgot lines. Lines that the store refuses for good are quarantined.
 func (c *Collector) commitWithRetry(ctx context.Context, b *lineBatch) error {
 	pause := c.cfg.Retry
 	for failures := 1; ; failures++ {

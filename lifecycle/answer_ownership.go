@@ -93,8 +93,8 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 }
 
 // lastOwner is the attempt that decided: the one whose acknowledgement or termination ended the message, else the last; the zero attempt when there is none. Of several
-// such answers the first had effect, whichever attempt gave it; of those of a consumer that was created anew, which was given the message again, the first again. An
-// open message was given again after that.
+// such answers the first had effect, whichever attempt gave it. Where the consumer was created anew, and its workers answered too, their first answer decides. An open
+// message was given again after that.
 func lastOwner(attempts []Attempt, v Verdict) (owner Attempt) {
 	for _, a := range attempts {
 		ended := (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated)
