@@ -12,6 +12,7 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
 )
 
 // forgetful is a broker that can be set back, and a connection that outlives that.
@@ -140,6 +141,84 @@ func TestAStreamThatForgotIsAnotherIncarnation(t *testing.T) {
 			rec.look(func(r *recorder) {
 				if !strings.Contains(fmt.Sprint(r.gaps), "the broker forgot messages of TASKS, from 4 to 5 at least") {
 					t.Errorf("no gap says that the broker forgot: %v", r.gaps)
+				}
+			})
+		})
+	}
+}
+
+// A stream that has messages again which had left it is another incarnation, which has them.
+func TestAStreamThatHasMessagesAgainIsAnotherIncarnation(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		again bool // Another resolver looks, as after a start.
+		after int  // How many messages come before the look, after three were kept, of which two left.
+		left  int  // How many of those leave again before it.
+		want  uint64
+	}{
+		"before others come": {want: 2}, "others come": {after: 3, want: 2}, "others come and go": {after: 3, left: 1, want: 1}, "another looks": {again: true, after: 1, want: 2},
+		"nobody can tell": {after: 2, left: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, js := forgetful(t)
+			if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
+				t.Fatal(err)
+			}
+			rec := newRecorder()
+			inc := incarnations(t, js, rec)
+			for range 3 {
+				live(t, js)
+			}
+			stream, err := js.Stream(t.Context(), fleet.StreamTasks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaves := func(seq uint64) {
+				if err := stream.DeleteMsg(t.Context(), seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+			meanwhile(t, js, f.Keep)
+			leaves(2)
+			leaves(3)
+			testkit.Eventually(t, patience, func() error { // The store is told once a second.
+				look(t, inc)
+				if text, _ := rec.Watermark(t.Context(), "end:TASKS"); !strings.Contains(text, `"msgs":1`) {
+					return fmt.Errorf("the store knows of %q", text)
+				}
+				return nil
+			})
+			meanwhile(t, js, f.SetBack)
+			var stored lifecycle.Micros
+			for i := range tc.after {
+				if _, stored = live(t, js); i < tc.left {
+					leaves(uint64(4 + i))
+				}
+			}
+			if tc.again {
+				inc = incarnations(t, js, rec)
+			}
+			known := look(t, inc).Known[fleet.StreamTasks]
+			if tc.want == 0 {
+				if len(known) != 1 {
+					t.Errorf("known are %+v", known)
+				}
+				return
+			}
+			if len(known) != 2 || known[1].Restored != 3 || known[1].Back != tc.want || known[1].Created != known[0].Created {
+				t.Fatalf("known are %+v", known)
+			}
+			if tc.after > 0 && known.EpochAt(stored) != known[1].Epoch {
+				t.Errorf("what came after is of %d: %+v", known.EpochAt(stored), known)
+			}
+			look(t, inc)
+			if known := look(t, inc).Known[fleet.StreamTasks]; len(known) != 2 {
+				t.Errorf("later known are %+v", known)
+			}
+			rec.look(func(r *recorder) {
+				if want := fmt.Sprintf("the broker forgot that messages had left TASKS, and %d at least are there again", tc.want); !strings.Contains(fmt.Sprint(r.gaps), want) {
+					t.Errorf("no gap says %q: %v", want, r.gaps)
 				}
 			})
 		})

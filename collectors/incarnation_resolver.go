@@ -224,6 +224,7 @@ type streamState struct {
 	created    lifecycle.Micros
 	last       LastSeq
 	lastAt     lifecycle.Micros // When its last message was stored, be it there or not.
+	msgs       uint64
 	now        lifecycle.Micros // When the broker answered.
 	replicated bool
 	copiesOnly bool
@@ -257,7 +258,7 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (streamSta
 	return streamState{created: lifecycle.MicrosOf(info.Created), last: LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
 		Consumers: info.State.Consumers, First: firstOf(info.State),
-	}, lastAt: lifecycle.MicrosOf(info.State.LastTime), now: lifecycle.MicrosOf(info.TimeStamp), replicated: cfg.Replicas > 1, copiesOnly: n.copiesOnly(cfg)}, nil
+	}, lastAt: lifecycle.MicrosOf(info.State.LastTime), msgs: info.State.Msgs, now: lifecycle.MicrosOf(info.TimeStamp), replicated: cfg.Replicas > 1, copiesOnly: n.copiesOnly(cfg)}, nil
 }
 
 // firstOf is when the first message that a stream holds was stored; zero for none.

@@ -17,6 +17,7 @@ type Incarnation struct {
 
 	Restored uint64 `json:"restored,omitempty"` // Up to this sequence its messages are older than itself: a backup brought them, or the broker had them before it forgot others.
 	Forgot   uint64 `json:"forgot,omitempty"`   // The last sequence of the incarnation before, where the broker forgot what followed Restored; zero where it did not.
+	Back     uint64 `json:"back,omitempty"`     // How many messages at least it has again that had left the incarnation before, where the broker forgot that; zero where it did not.
 }
 
 // Incarnations are the incarnations of one stream, oldest first.
@@ -52,7 +53,14 @@ func (l Incarnations) CameBack(name string) []lifecycle.Gap {
 		return nil
 	}
 	last := l[len(l)-1]
-	if last.Forgot > 0 {
+	switch {
+	case last.Back > 0:
+		return []lifecycle.Gap{{
+			Source: "memory of " + name, From: last.From - 1, To: last.From, Repaired: true,
+			Reason: fmt.Sprintf("the broker forgot that messages had left %s, and %d at least are there again: its host lost power, or was set back. What it has is told as messages of its own, "+
+				"because it may have forgotten what was done with them", name, last.Back),
+		}}
+	case last.Forgot > 0:
 		return []lifecycle.Gap{{
 			Source: "memory of " + name, From: last.From - 1, To: last.From, Repaired: true,
 			Reason: fmt.Sprintf("the broker forgot messages of %s, from %d to %d at least, and gives their numbers to others: its host lost power, or was set back. What it still has is told as messages of its own, "+

@@ -9,18 +9,30 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// streamEnd is the last message of a stream when it was looked at, as the store keeps it.
+// streamEnd is where a stream ended when it was looked at, and how many messages it had, as the store keeps it.
 type streamEnd struct {
 	Epoch lifecycle.Micros `json:"epoch,omitempty"` // Of the incarnation.
-	Seq   uint64           `json:"seq"`
-	At    lifecycle.Micros `json:"at"` // When it was stored.
+	Seq   uint64           `json:"seq"`             // Of its last message,
+	At    lifecycle.Micros `json:"at"`              // which was stored then.
+	Msgs  uint64           `json:"msgs,omitempty"`
+	Seen  lifecycle.Micros `json:"seen,omitempty"` // When the broker said so; zero where only the last message is known.
 
 	unseen bool      // Only the store told it.
-	told   uint64    // What the store was told last,
+	told   [2]uint64 // What the store was told last, as sequence and number of messages,
 	toldAt time.Time // and when.
 }
 
-// endSavedEvery is how often the store is told where a stream ends, at most. Where a broker forgets what it stored within that time before Fleetglass ends, and as much
+// back is how many messages at least a stream has again that had left it. No stream takes a message back, and each that came since has a sequence of its own: whatever
+// it has more was forgotten to have left.
+func (e streamEnd) back(s streamState) uint64 {
+	if !e.Seen.Known() || s.last.Seq < e.Seq {
+		return 0
+	}
+	most := e.Msgs + s.last.Seq - e.Seq
+	return s.msgs - min(s.msgs, most)
+}
+
+// endSavedEvery is how often the store is told how a stream is, at most. Where a broker forgets what it stored within that time before Fleetglass ends, and as much
 // comes again before the next look, nothing shows it.
 const endSavedEvery = time.Second
 
@@ -35,14 +47,15 @@ func (n *IncarnationResolver) readEnds(ctx context.Context, names []string) erro
 		if err := n.readMark(ctx, n.endMark(name), &end); err != nil {
 			return err
 		}
-		end.told = end.Seq
+		end.told = [2]uint64{end.Seq, end.Msgs}
 		n.ends[name] = end
 	}
 	return nil
 }
 
-// noteEnd begins another incarnation of a stream that ends before the message that was its last one, or has another one under that number: the broker forgot what it
-// had stored. The messages that are left are told as those of a stream that was restored from a backup: what their consumers knew of them may be forgotten too.
+// noteEnd begins another incarnation of a stream that ends before the message that was its last one, that has another one under that number, or that has messages again
+// which had left it: the broker forgot what it had stored. The messages that it has are told as those of a stream that was restored from a backup: what their consumers
+// knew of them may be forgotten too.
 func (n *IncarnationResolver) noteEnd(ctx context.Context, name string, s streamState) error {
 	if !s.created.Known() {
 		delete(n.ends, name)
@@ -58,12 +71,16 @@ func (n *IncarnationResolver) noteEnd(ctx context.Context, name string, s stream
 	if err != nil {
 		return err
 	}
-	if forgot {
+	switch {
+	case forgot:
 		return n.beginAfter(ctx, name, before, s)
+	case !s.replicated && !s.copiesOnly && before.back(s) > 0:
+		return n.beginWith(ctx, name, before, s)
 	}
-	end := streamEnd{Epoch: epoch, Seq: s.last.Seq, At: s.lastAt, told: before.told, toldAt: before.toldAt}
-	if end.Seq != end.told && time.Since(end.toldAt) >= endSavedEvery {
-		end.told, end.toldAt = end.Seq, time.Now()
+	end := s.end(epoch)
+	end.told, end.toldAt = before.told, before.toldAt
+	if now := [2]uint64{end.Seq, end.Msgs}; now != end.told && time.Since(end.toldAt) >= endSavedEvery {
+		end.told, end.toldAt = now, time.Now()
 		if err := n.save(ctx, map[string]any{n.endMark(name): end}, nil); err != nil {
 			return fmt.Errorf("store the end of %s: %w", name, err)
 		}
@@ -86,8 +103,34 @@ func (n *IncarnationResolver) forgot(ctx context.Context, name string, before st
 	return isForgotten(ctx, n.cfg.JetStream, name, s.last.Seq, before.Seq, before.At)
 }
 
-// beginAfter begins another incarnation behind what the broker forgot. What it stored since is younger than all that was seen. Another replica may have done so already.
-func (n *IncarnationResolver) beginAfter(ctx context.Context, name string, before streamEnd, s streamState) error {
+// end is how a stream is, of an incarnation.
+func (s streamState) end(epoch lifecycle.Micros) streamEnd {
+	return streamEnd{Epoch: epoch, Seq: s.last.Seq, At: s.lastAt, Msgs: s.msgs, Seen: s.now}
+}
+
+// beginAfter begins another incarnation behind what the broker forgot. What it stored since is younger than all that was seen.
+func (n *IncarnationResolver) beginAfter(ctx context.Context, name string, before streamEnd, s streamState) (err error) {
+	next := Incarnation{Epoch: s.now, From: s.now, Created: s.created, Restored: s.last.Seq, Forgot: before.Seq}
+	if s.lastAt > before.At {
+		next.Epoch, next.From = before.At+1, before.At+1
+		if next.Restored, err = n.restored(ctx, name, next.From); err != nil {
+			return err
+		}
+	}
+	return n.begin(ctx, name, next, s)
+}
+
+// beginWith begins another incarnation, which has the messages again that had left the one before.
+func (n *IncarnationResolver) beginWith(ctx context.Context, name string, before streamEnd, s streamState) (err error) {
+	next := Incarnation{Epoch: before.Seen + 1, From: before.Seen + 1, Created: s.created, Back: before.back(s)}
+	if next.Restored, err = n.restored(ctx, name, next.From); err != nil {
+		return err
+	}
+	return n.begin(ctx, name, next, s)
+}
+
+// begin stores another incarnation of a stream. Another replica may have done so already.
+func (n *IncarnationResolver) begin(ctx context.Context, name string, next Incarnation, s streamState) error {
 	stored, err := n.read(ctx, n.mark(name))
 	if err != nil {
 		return err
@@ -97,15 +140,9 @@ func (n *IncarnationResolver) beginAfter(ctx context.Context, name string, befor
 		delete(n.ends, name)
 		return nil
 	}
-	next := Incarnation{Epoch: s.now, From: s.now, Created: s.created, Restored: s.last.Seq, Forgot: before.Seq}
-	if s.lastAt > before.At {
-		next.Epoch, next.From = before.At+1, before.At+1
-		if next.Restored, err = n.restored(ctx, name, next.From); err != nil {
-			return err
-		}
-	}
 	incarnations := append(stored, next)
-	end := streamEnd{Epoch: next.Epoch, Seq: s.last.Seq, At: s.lastAt, told: s.last.Seq, toldAt: time.Now()}
+	end := s.end(next.Epoch)
+	end.told, end.toldAt = [2]uint64{end.Seq, end.Msgs}, time.Now()
 	if err := n.save(ctx, map[string]any{n.mark(name): incarnations, n.endMark(name): end}, incarnations.CameBack(name)); err != nil {
 		return fmt.Errorf("store incarnations of %s: %w", name, err)
 	}

@@ -138,7 +138,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyOlderAtWork, head.Key != t.Head.Key)
 	note(AnomalyVanished, head.goneUnexplained() && !answered && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
-	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
+	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired && !t.hadBefore(head))
 	note(AnomalyForged, head.Forged || head.ExhaustedForged > head.RecreatedAt)
 	note(AnomalyConsumerRecreated, head.consumerRecreated())
 	for _, a := range attempts {
@@ -149,6 +149,11 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	}
 	note(AnomalyClockSkew, head.skewed())
 	return out
+}
+
+// hadBefore reports whether the message is one that its stream had before and has again: the line of its publish is that one's.
+func (t *TaskFacts) hadBefore(m *MessageFacts) bool {
+	return slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return m.Key.cameBack(m.Stored.At, c.Key, c.At) })
 }
 
 // shown reports whether something else than reports shows an attempt: who reports can write any number.

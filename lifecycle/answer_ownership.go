@@ -125,10 +125,10 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 	case m.Facts.VanishedAt.Known():
 		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Inferred}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
-		return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published, and no consumer's filter matches its subject.",
+		return Answer{Headline: "The stream has it", Text: "The stream has it, and no consumer's filter matches its subject.",
 			At: stored.At, Provenance: Broker}
 	}
-	return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published; no delivery is known.", At: stored.At, Provenance: Observed}
+	return Answer{Headline: "The stream has it", Text: "The stream has it; no delivery is known.", At: stored.At, Provenance: Observed}
 }
 
 // removedText says what took a message out of its stream, at the beginning of a sentence.

@@ -126,14 +126,13 @@ func besideDone(a Answer, m MessageTrace, all []MessageTrace) Answer {
 	return a
 }
 
-// SameWork reports whether two messages of a task have one idempotency key, or are one message that came back with a backup.
+// SameWork reports whether two messages of a task have one idempotency key, or are one message that came back.
 func (m MessageFacts) SameWork(o MessageFacts) bool {
 	s, t := m.Stored, o.Stored
 	if m.Key == o.Key || s == nil || t == nil {
 		return false
 	}
-	cameBack := m.Key.Stream.Name == o.Key.Stream.Name && m.Key.Stream.Epoch != o.Key.Stream.Epoch && m.Key.Seq == o.Key.Seq && s.At == t.At
-	return cameBack || (s.IdempotencyKey != "" && s.IdempotencyKey == t.IdempotencyKey)
+	return m.Key.cameBack(s.At, o.Key, t.At) || (s.IdempotencyKey != "" && s.IdempotencyKey == t.IdempotencyKey)
 }
 
 // besideOthers adds that another message of the task is still to be worked on, where the one by which it is shown is over.

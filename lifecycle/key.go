@@ -83,6 +83,12 @@ func (k MessageKey) Compare(o MessageKey) int {
 	return cmp.Or(k.Stream.Compare(o.Stream), cmp.Compare(k.Seq, o.Seq))
 }
 
+// cameBack reports whether two messages, which were stored at two times, are one that its stream had before and has again: it was restored from a backup, or its broker
+// forgot that it had left.
+func (k MessageKey) cameBack(at Micros, o MessageKey, oAt Micros) bool {
+	return k.Stream.Name == o.Stream.Name && k.Stream.Epoch != o.Stream.Epoch && k.Seq == o.Seq && at == oAt
+}
+
 // ParseMessageKey reads the form that [MessageKey.String] writes.
 func ParseMessageKey(text string) (MessageKey, error) {
 	i := strings.LastIndexByte(text, ':')

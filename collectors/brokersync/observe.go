@@ -64,7 +64,7 @@ func earlierOf(streams collectors.Streams, name string) (out []Earlier) {
 		switch {
 		case inc.Deleted.Known():
 			e.GoneAt, e.Why = inc.Deleted, GoneStream
-		case known[i+1].Forgot > 0:
+		case known[i+1].Forgot+known[i+1].Back > 0:
 			e.Why = GoneForgotten
 		}
 		out = append(out, e)

@@ -54,6 +54,28 @@ func (c *clients) forgotten(worker jetstream.Consumer) {
 	c.seen()
 }
 
+// doneAndForgotten lets a worker take two messages and acknowledge the second one, which the broker is to forget, and waits until Fleetglass has told that for a while.
+func (c *clients) doneAndForgotten() (worker jetstream.Consumer) {
+	worker = c.workers(atOnce(5), wait(10*time.Minute))
+	c.publish(publish{task: "held"})
+	c.publish(publish{task: "done", kind: "x"})
+	c.seen()
+	c.meanwhile(c.memory.Keep)
+	c.pull(worker)
+	c.ack(c.pull(worker))
+	c.until("Fleetglass tells that it is done", func() bool {
+		var told seen
+		return c.glass.ask(c.ctx, "/api/v1/tasks/"+c.task("done"), &told) == nil && told.State == "completed"
+	})
+	c.works(4 * time.Second)
+	return worker
+}
+
+// isBack waits until a message that had left its stream is there again.
+func (c *clients) isBack(task string) {
+	c.until("it is back", func() bool { return c.there(c.stored[c.task(task)][0]) })
+}
+
 // goesOn publishes two more, under the numbers of those that were forgotten.
 func (c *clients) goesOn(worker jetstream.Consumer) {
 	c.publish(publish{task: "after-done", kind: "c"})
@@ -63,7 +85,7 @@ func (c *clients) goesOn(worker jetstream.Consumer) {
 }
 
 // unblamed holds when nobody is blamed for what the broker forgot.
-var unblamed = findsNo("forged", "ack_unproved", "ack_refuted", "late_ack", "not_stored", "consumer_recreated", "clock_skew")
+var unblamed = findsNo("publish_unseen", "forged", "ack_unproved", "ack_refuted", "late_ack", "not_stored", "consumer_recreated", "clock_skew")
 
 // goneOn is what may be said of the tasks that the broker has in the end.
 var goneOn = all(
@@ -144,4 +166,48 @@ var forgetting = []situation{{
 	},
 	may:   all(of("t0", is("published")), of("t2", all(is("removed"), says("no worker ever had it"))), of("t8", is("published"))),
 	never: of("t2", all(isNot("completed", "exhausted", "terminated"), silent("by an operator"))),
+}, {
+	name: "the broker forgets that a message was acknowledged, and it waits again",
+	on:   forgetful("an acknowledgement"),
+	mode: live,
+	act: func(c *clients) {
+		c.doneAndForgotten()
+		c.meanwhile(c.memory.SetBack)
+		c.isBack("done")
+	},
+	may:   all(of("held", all(is("delivered", "published"), unblamed)), of("done", all(is("published"), holds("completed", "published"), says("may be done twice"), gapSays("the broker forgot"), unblamed))),
+	never: of("done", isNot("removed", "exhausted", "outcome_unknown")),
+}, {
+	name: "the broker forgets that a message was acknowledged, and it is done again",
+	on:   forgetful("an acknowledgement, and gives it again"),
+	mode: live,
+	act: func(c *clients) {
+		worker := c.doneAndForgotten()
+		c.meanwhile(c.memory.SetBack)
+		c.isBack("done")
+		c.until("Fleetglass has looked", func() bool {
+			var told seen
+			return c.glass.ask(c.ctx, "/api/v1/tasks/"+c.task("done"), &told) == nil && told.State == "published"
+		})
+		c.pull(worker) // "held"
+		c.ack(c.pull(worker))
+	},
+	may:   all(of("held", all(is("delivered", "processing"), unblamed)), of("done", all(is("completed"), holds("completed", "completed"), unblamed))),
+	never: of("done", isNot("removed", "exhausted", "outcome_unknown")),
+}, {
+	name: "the broker forgets that a message was acknowledged while Fleetglass is down",
+	on:   forgetful("an acknowledgement while it is down"),
+	mode: live,
+	act: func(c *clients) {
+		c.doneAndForgotten()
+		c.works(2 * time.Second) // The store is told once a second what the stream has.
+		back := make(chan error, 1)
+		go func() { back <- c.glass.interrupt(c.ctx, 12*time.Second) }()
+		c.until("Fleetglass is down", c.glass.gone)
+		c.meanwhile(c.memory.SetBack)
+		c.isBack("done")
+		c.must(<-back)
+	},
+	may:   all(of("held", all(is("delivered", "published"), unblamed)), of("done", all(is("published"), holds("completed", "published"), says("may be done twice"), unblamed))),
+	never: of("done", isNot("removed", "exhausted", "outcome_unknown")),
 }}
