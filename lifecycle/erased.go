@@ -50,20 +50,48 @@ func (t *TaskFacts) erased(c Completed, from, to Micros) bool {
 
 // RecordGoneAt is since when no record of the key of [TaskFacts.Completion] is in its store: it was deleted, or its time was over. Zero while one is there,
 // and where no completion is recorded.
-func (t *TaskFacts) RecordGoneAt() (at Micros) {
+func (t *TaskFacts) RecordGoneAt() Micros {
 	if t.Completion == nil {
 		return 0
 	}
 	slot := recordSlot(t.Completion.Key)
-	if slices.ContainsFunc(t.Completed, func(c Completed) bool { return recordSlot(c.Key) == slot && t.isThere(c) }) {
-		return 0
+	var written Micros
+	for _, c := range t.Completed {
+		if recordSlot(c.Key) != slot {
+			continue
+		}
+		if t.isThere(c) {
+			return 0
+		}
+		written = latest(written, latest(c.At, c.Again))
 	}
 	for _, x := range t.Erased {
-		if x.Slot == slot {
-			at = x.At
+		if x.Slot == slot && x.At >= written {
+			return x.At
 		}
 	}
-	return at
+	return 0
+}
+
+// Relies lists the records that keep whoever is given an open message again from doing its work again: those about its key that are in their store, as far as that was
+// read, each with the latest time at which it was written.
+func (t *TaskFacts) Relies(m *MessageFacts) (out []CompletionRef) {
+	if t.Completion == nil {
+		return nil
+	}
+	copies := t.copiesWith(m)
+	own := copies[slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })]
+	for _, c := range t.Completed {
+		if !c.ofKey(copies)(own) || !t.isThere(c) {
+			continue
+		}
+		ref := CompletionRef{RecordRef: RecordRef{TaskID: t.ID, Key: c.Key, Source: t.Completion.Source}, At: latest(c.At, c.Again)}
+		if recordSlot(c.Key) == recordSlot(t.Completion.Key) {
+			ref.ExpiresAt = t.Completion.ExpiresAt
+		}
+		out = append(out, ref)
+	}
+	return out
 }
 
 // foundBefore reports whether the worker of an acknowledged attempt can have found that the work was done: a record that came before a time was there until

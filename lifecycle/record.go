@@ -1,5 +1,7 @@
 package lifecycle
 
+import "time"
+
 // RecordRef names a completion record that was seen.
 type RecordRef struct {
 	TaskID string
@@ -22,4 +24,12 @@ type CompletionRef struct {
 	RecordRef
 	At        Micros
 	ExpiresAt Micros // Zero where the record does not say.
+}
+
+// End is when the record's time is over, where its store keeps records for a while or for ever (zero); zero where neither it nor its store says.
+func (r CompletionRef) End(kept time.Duration) Micros {
+	if kept > 0 {
+		return earliest(r.ExpiresAt, r.At.Add(kept))
+	}
+	return r.ExpiresAt
 }

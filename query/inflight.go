@@ -32,6 +32,7 @@ type InFlight struct {
 	held, stale int
 	byTask      map[string]int
 	unseen      []lifecycle.Gap                  // In which answers may not have been captured.
+	relied      []lifecycle.CompletionRef        // [Service.ReliedRecords].
 	decided     map[lifecycle.MessageKey]decided // Of messages with a lease with which something is wrong.
 }
 
@@ -159,6 +160,7 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 // look adds the leases on an open message, one for each consumer that has it, with what recovery decides where something is wrong with one, or that it waits.
 func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical, policy *dlqtriage.Policy) {
 	m := o.Message
+	f.relied = append(f.relied, o.Task.Relies(&m)...)
 	consumer := func(name string) *lifecycle.ConsumerState { return consumers.Of(m.Key.Stream, name) }
 	decider := consumer(m.Judged(o.Task).Consumer)
 	for _, beside := range lifecycle.LeasesBeside(o, consumer, typical[typeOf(m)], f.moment()) {
@@ -173,6 +175,12 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 			f.OldestWaiting[m.Agent] = m.Stored.At
 		}
 	}
+}
+
+// ReliedRecords are the completion records that open messages rely on ([lifecycle.TaskFacts.Relies]), for who looks whether they are there.
+func (s *Service) ReliedRecords(ctx context.Context) ([]lifecycle.CompletionRef, error) {
+	held, err := s.InFlight(ctx)
+	return held.relied, err
 }
 
 // AnswersRead is up to when what workers answered was read; zero where nothing was.

@@ -75,10 +75,7 @@ func (c *recordCheck) due(ref *lifecycle.CompletionRef) bool {
 	if c.off {
 		return false
 	}
-	end := ref.ExpiresAt
-	if c.keptKnown && c.kept > 0 && (!end.Known() || ref.At.Add(c.kept) < end) {
-		end = ref.At.Add(c.kept)
-	}
+	end := ref.End(c.kept)
 	if !end.Known() {
 		if c.keptKnown && c.kept == 0 {
 			return true

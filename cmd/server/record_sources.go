@@ -7,6 +7,8 @@ import (
 
 	"fleetglass/collectors/idempotency"
 	"fleetglass/duplicates"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // recordSource is a place where agents may keep idempotency records.
@@ -45,4 +47,16 @@ func (all recordSources) sources() idempotency.Sources {
 		out[i] = s.source
 	}
 	return out
+}
+
+// looksForRecords prepares what looks for records that went and left no line.
+func (a *App) looksForRecords(ask *query.Service, appender lifecycle.Appender, now func() time.Time) error {
+	missing, err := idempotency.NewMissing(idempotency.MissingConfig{
+		Relied: ask.ReliedRecords, Sources: a.sources.sources(), Kept: a.recordsKept, Appender: appender, Now: now, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.work("records", missing.Run)
+	return nil
 }

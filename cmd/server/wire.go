@@ -151,6 +151,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.scansRestarts(ctx, cfg, nats, store, ask, fleetNow); err != nil {
 		return nil, err
 	}
+	if err := a.looksForRecords(ask, appender, fleetNow); err != nil {
+		return nil, err
+	}
 	if err := a.copyFailures(cfg, a.shown(store), ask, now); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"cloud.google.com/go/firestore"
 
@@ -46,6 +47,9 @@ func (s *FirestoreSource) Collector(shared collectors.Config) (Collector, error)
 func (s *FirestoreSource) Holds(r lifecycle.RecordRef) bool {
 	return strings.HasPrefix(r.Source, recordCollection+"/")
 }
+
+// StaysFor implements [Source]. Deletions are listened to, and each question costs: it finds what was deleted while nobody listened.
+func (s *FirestoreSource) StaysFor() time.Duration { return time.Hour }
 
 // Close implements [Source].
 func (s *FirestoreSource) Close() error {

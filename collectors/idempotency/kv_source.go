@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/collectors"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -32,14 +34,17 @@ func (s *KVSource) Holds(r lifecycle.RecordRef) bool {
 	return strings.HasSuffix(r.Source, bucketStream)
 }
 
+// StaysFor implements [Source]. A question costs the broker little.
+func (s *KVSource) StaysFor() time.Duration { return 0 }
+
 // Close implements [Source]. The connection to the broker belongs to the program.
 func (s *KVSource) Close() error { return nil }
 
-// Present implements [Source]. Where the bucket is gone all of its records are.
+// Present implements [Source]. Where the bucket is gone all of its records are. The bucket's leader is asked: a replica that is behind would deny a record.
 func (s *KVSource) Present(ctx context.Context, refs []lifecycle.RecordRef) ([]lifecycle.RecordAnswer, error) {
 	out := make([]lifecycle.RecordAnswer, len(refs))
-	kv, err := s.js.KeyValue(ctx, fleet.BucketIdempotency)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
+	bucket, err := leader.Find(ctx, s.js, bucketStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		for i := range out {
 			out[i] = lifecycle.RecordGone
 		}
@@ -49,7 +54,7 @@ func (s *KVSource) Present(ctx context.Context, refs []lifecycle.RecordRef) ([]l
 		return nil, fmt.Errorf("open bucket %s: %w", fleet.BucketIdempotency, err)
 	}
 	for i, r := range refs {
-		if out[i], err = inBucket(ctx, kv, r); err != nil {
+		if out[i], err = inBucket(ctx, bucket, r); err != nil {
 			return nil, err
 		}
 	}
@@ -57,18 +62,21 @@ func (s *KVSource) Present(ctx context.Context, refs []lifecycle.RecordRef) ([]l
 }
 
 // inBucket looks for a record under the key that its version has, and under that of the task alone, which other writers use.
-func inBucket(ctx context.Context, kv jetstream.KeyValue, r lifecycle.RecordRef) (lifecycle.RecordAnswer, error) {
+func inBucket(ctx context.Context, bucket *leader.Stream, r lifecycle.RecordRef) (lifecycle.RecordAnswer, error) {
 	keys := []string{fleet.RecordKey(r.TaskID, r.Key), fleet.RecordKey(r.TaskID, "")}
 	if keys[0] == keys[1] {
 		keys = keys[:1]
 	}
 	for _, key := range keys {
-		_, err := kv.Get(ctx, key)
-		if err == nil {
-			return lifecycle.RecordThere, nil
-		}
-		if !errors.Is(err, jetstream.ErrKeyNotFound) {
+		m, err := bucket.LastMsg(ctx, subjectPrefix+key)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+		case err != nil:
 			return lifecycle.RecordNotAsked, fmt.Errorf("look for record %s: %w", key, err)
+		default:
+			if _, ended := ending(m.Header); !ended {
+				return lifecycle.RecordThere, nil
+			}
 		}
 	}
 	return lifecycle.RecordGone, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fleetglass/collectors"
 	"fleetglass/internal/health"
@@ -22,6 +23,8 @@ type Source interface {
 	// Present tells which of the records that it holds exist now, in the order of refs. It errors when the place does not answer: then
 	// nothing is known.
 	Present(ctx context.Context, refs []lifecycle.RecordRef) ([]lifecycle.RecordAnswer, error)
+	// StaysFor is how long an answer holds that a record is there: a place that tells of deletions, or where each question costs, need not be asked often.
+	StaysFor() time.Duration
 	// Close ends the connections that Present made. It is idempotent.
 	Close() error
 }
@@ -62,6 +65,16 @@ func (all Sources) Records(ctx context.Context, refs []lifecycle.RecordRef) ([]l
 		}
 	}
 	return out, nil
+}
+
+// holds is how long an answer holds that a record is there.
+func (all Sources) holds(r lifecycle.RecordRef) time.Duration {
+	for _, s := range all {
+		if s.Holds(r) {
+			return s.StaysFor()
+		}
+	}
+	return 0
 }
 
 // Close closes every place.

@@ -47,7 +47,7 @@ var Table = []Rule{
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health", "internal/leader"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// Reads Firestore; its tests run a server of it.
-	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/firestoreclient", "internal/health"},
+	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/firestoreclient", "internal/health", "internal/leader"},
 		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc"},
 		Tests:  []string{"internal/firestoretest"}},
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},

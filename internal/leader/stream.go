@@ -42,6 +42,11 @@ func (s *Stream) NextMsg(ctx context.Context, seq uint64, subject string) (*jets
 	return s.get(ctx, map[string]any{"seq": seq, "next_by_subj": subject})
 }
 
+// LastMsg is the last message of a subject. The error is [jetstream.ErrMsgNotFound] where there is none.
+func (s *Stream) LastMsg(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	return s.get(ctx, map[string]any{"last_by_subj": subject})
+}
+
 // answer is what the broker says. It keeps the header block apart, as bytes.
 type answer struct {
 	Error   *jetstream.APIError `json:"error"`

@@ -248,6 +248,24 @@ var ledger = []situation{{
 	},
 	may: all(is("delivered"), says("idempotency record was deleted", "may have been done")),
 }, {
+	name: "the bucket is purged, which leaves no mark, while a message waits whose work is recorded",
+	mode: live,
+	act: func(c *clients) {
+		one := c.publish(publish{})
+		c.publish(publish{id: c.task("") + ":again"})
+		m := c.pull(c.workers())
+		c.record("", said(one))
+		c.ack(m)
+		c.until("Fleetglass tells that the record will be found", func() bool {
+			var told seen
+			return c.glass.ask(c.ctx, "/api/v1/tasks/"+c.task(""), &told) == nil && strings.Contains(fmt.Sprint(told.Answers), "skip the work")
+		})
+		bucket, err := c.js.Stream(c.ctx, "KV_task-idempotency")
+		c.must(err)
+		c.must(bucket.Purge(c.ctx, jetstream.WithPurgeSubject("$KV.task-idempotency."+c.task(""))))
+	},
+	may: all(is("published"), says("that record is gone, so that a later delivery may run it again"), silent("skip the work")),
+}, {
 	name: "a record is purged before its task is published again, and Fleetglass cannot read it any more",
 	mode: afterwards,
 	act: func(c *clients) {
