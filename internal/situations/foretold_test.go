@@ -5,10 +5,13 @@ package situations
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/leader"
 )
 
 // next lets a worker ask a consumer for a message, and now and then compares what it is given with what the answers say just before.
@@ -25,6 +28,7 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 	named, stored := w.known()
 	s, err := w.glass.read(w.ctx, named, stored)
 	w.must(err)
+	w.stands(s)
 	m := w.tryPull(by, 300*time.Millisecond)
 	if w.renewed || *withForgery {
 		return m
@@ -49,6 +53,43 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 		}
 	}
 	return m
+}
+
+// saidOfConsumers are what the answers say of a consumer, whose name comes first, and whether that holds of what the broker says just after; nil where it has none of
+// that name.
+var saidOfConsumers = []struct {
+	words *regexp.Regexp
+	holds func(c *jetstream.ConsumerInfo) bool
+}{
+	{regexp.MustCompile(`consumer (\S+) does not exist now`), func(c *jetstream.ConsumerInfo) bool { return c == nil }},
+	{regexp.MustCompile(`until consumer (\S+) resumes`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.Paused }},
+	{regexp.MustCompile(`consumer (\S+) holds all that it may`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.NumAckPending >= c.Config.MaxAckPending }},
+	{regexp.MustCompile(`subscribes to what consumer (\S+) delivers`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.Config.DeliverSubject != "" && !c.PushBound }},
+	{regexp.MustCompile(`next free worker of (\S+?)[.;]`), func(c *jetstream.ConsumerInfo) bool { return c != nil && !c.Paused }},
+}
+
+// stands notes where the answers say of a consumer what the broker does not say of it.
+func (w *life) stands(s story) {
+	for _, of := range w.letters {
+		s.task = of.task
+		if s.messageAt(of.letter) == nil {
+			continue
+		}
+		words := s.told().words()
+		for _, said := range saidOfConsumers {
+			name := said.words.FindStringSubmatch(words)
+			if name == nil {
+				continue
+			}
+			info, err := leader.Consumer(w.ctx, w.js, of.stream, name[1])
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				w.must(err)
+			}
+			if !said.holds(info) && time.Since(w.unpaused).Abs() > deedSlack {
+				w.surprised = errors.Join(w.surprised, fmt.Errorf("%q is said of %s:%d, and the broker has %+v of that consumer\n\t%s", name[0], of.stream, of.seq, info, s))
+			}
+		}
+	}
 }
 
 // lastAsked lets a worker of each consumer ask when everything was judged.
