@@ -25,6 +25,8 @@ type Task struct {
 	Title          string // A short human name found in the payload, one line of at most 120 runes; empty when there is none.
 	CreatedAt      lifecycle.Micros
 	TTL            time.Duration // Of Nats-TTL; zero for none, and where it is malformed; [lifecycle.NeverExpires].
+	Schedule       string        // Of Nats-Schedule, as sent: when the broker publishes it to its target; empty for what is no schedule.
+	Target         string        // Of Nats-Schedule-Target.
 	Size           int64         // Body bytes, also when a headers-only republish left the body out.
 	PayloadHash    string        // SHA-256 of the body, hex; empty when the body was left out.
 }
@@ -58,6 +60,8 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		Title:        oneLine(p.title, maxTitle),
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
 		TTL:          ReadTTL(headers),
+		Schedule:     oneLine(brokersHeader(headers, HeaderNatsSchedule), maxTextRunes),
+		Target:       oneLine(brokersHeader(headers, HeaderNatsTarget), maxTextRunes),
 		Size:         int64(len(body)),
 	}
 	t.Publisher = publisherOf(get(HeaderPublisher))

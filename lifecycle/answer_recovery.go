@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // recovery says what happens next by itself, or that nothing will.
@@ -198,6 +199,8 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	}
 	takers = takers.before(m.Facts.Key.Seq)
 	switch {
+	case m.Facts.Stored != nil && m.Facts.Stored.Schedule != "" && len(takers.present) == 0:
+		return Answer{Headline: "It is scheduled", Text: m.Facts.Stored.fires(in.Now), Provenance: Observed}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")
 	case takers.watch && len(takers.present) == 0:
@@ -216,6 +219,19 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 		return say("It waits for a worker", fmt.Sprintf("The broker delivers it to the next free worker of %s.", takers.present[0].Name))
 	}
 	return Answer{Headline: "It waits for a worker", Text: "Which consumer takes it is not known yet.", Provenance: Inferred}
+}
+
+// fires says when the broker publishes a schedule to its target, as its header says it.
+func (s *StoredFacts) fires(now Micros) string {
+	to := "The broker publishes it to " + firstText(s.Target, "its target")
+	at, err := time.Parse(time.RFC3339, strings.TrimPrefix(s.Schedule, "@at "))
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s again and again (%s).", to, s.Schedule)
+	case MicrosOf(at) <= now:
+		return fmt.Sprintf("%s: it is due since %s.", to, Lasting(now.Sub(MicrosOf(at))))
+	}
+	return fmt.Sprintf("%s at %s.", to, clock(MicrosOf(at)))
 }
 
 // resumes says when a paused consumer goes on.

@@ -300,3 +300,23 @@ func TestDurationsReadWell(t *testing.T) {
 		}
 	}
 }
+
+func TestAScheduleSaysWhenTheBrokerPublishesIt(t *testing.T) {
+	t.Parallel()
+	at := base.Time().UTC().Format(time.RFC3339)
+	for name, tc := range map[string]struct {
+		schedule, target string
+		now              Micros
+		want             string
+	}{
+		"once":                 {"@at " + at, "tasks.a", base.Add(-time.Hour), "The broker publishes it to tasks.a at " + clock(base.Truncate(time.Second)) + "."},
+		"once, and it is late": {"@at " + at, "tasks.a", base.Truncate(time.Second).Add(time.Minute), "The broker publishes it to tasks.a: it is due since 1 m."},
+		"again and again":      {"@every 1h", "tasks.a", base, "The broker publishes it to tasks.a again and again (@every 1h)."},
+		"by a table":           {"0 30 4 * * *", "", base, "The broker publishes it to its target again and again (0 30 4 * * *)."},
+	} {
+		s := StoredFacts{Schedule: tc.schedule, Target: tc.target}
+		if got := s.fires(tc.now); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

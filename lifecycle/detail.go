@@ -41,6 +41,8 @@ type Publication struct {
 	Size         int64         `json:"size,omitempty"`          // Body bytes: published.
 	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored, or [NeverExpires]: published.
 	Window       time.Duration `json:"window,omitempty"`        // The stream's duplicate window at that time: published, publish_swallowed.
+	Schedule     string        `json:"schedule,omitempty"`      // When the broker publishes it to its target; empty for what is no schedule: published.
+	Target       string        `json:"target,omitempty"`        // The subject that a schedule is published to: published.
 	BestEffort   bool          `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
 }
 

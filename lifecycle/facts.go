@@ -72,10 +72,12 @@ type StoredFacts struct {
 	Publisher      string        `json:"publisher,omitempty"` // As the message says; empty where it says nothing.
 	CreatedAt      Micros        `json:"created,omitempty"`
 	Size           int64         `json:"size,omitempty"`
-	TTL            time.Duration `json:"ttl,omitempty"`    // Its Nats-TTL; zero for none, [NeverExpires].
-	Window         time.Duration `json:"window,omitempty"` // The stream's duplicate window at that time; zero when it is not known.
-	Agent          string        `json:"agent,omitempty"`  // As the subject says.
-	Line           uint64        `json:"line,omitempty"`   // Sequence of the captured line; zero when it was read from the stream itself.
+	TTL            time.Duration `json:"ttl,omitempty"`      // Its Nats-TTL; zero for none, [NeverExpires].
+	Window         time.Duration `json:"window,omitempty"`   // The stream's duplicate window at that time; zero when it is not known.
+	Schedule       string        `json:"schedule,omitempty"` // As in [Publication].
+	Target         string        `json:"target,omitempty"`
+	Agent          string        `json:"agent,omitempty"` // As the subject says.
+	Line           uint64        `json:"line,omitempty"`  // Sequence of the captured line; zero when it was read from the stream itself.
 }
 
 // AttemptFacts is what is known of one attempt, that is of delivery number N.

@@ -22,7 +22,7 @@ func storedFacts(e Event) StoredFacts {
 	return StoredFacts{
 		At: e.At, MsgID: d.MsgID, Subject: d.Subject, Type: d.Type, Title: d.Title, IdempotencyKey: d.IdempotencyKey,
 		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent, Publisher: d.Publisher,
-		CreatedAt: d.CreatedAt, Size: d.Size, TTL: d.TTL, Window: d.Window, Agent: e.Agent, Line: publishLine(e),
+		CreatedAt: d.CreatedAt, Size: d.Size, TTL: d.TTL, Window: d.Window, Schedule: d.Schedule, Target: d.Target, Agent: e.Agent, Line: publishLine(e),
 	}
 }
 

@@ -170,7 +170,7 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 	switch {
 	case held:
 		f.add(lease, o, decider, policy)
-	case m.Stored != nil && lease.State == lifecycle.StatePublished:
+	case m.Stored != nil && m.Stored.Schedule == "" && lease.State == lifecycle.StatePublished:
 		if at := f.OldestWaiting[m.Agent]; !at.Known() || m.Stored.At < at {
 			f.OldestWaiting[m.Agent] = m.Stored.At
 		}

@@ -8,7 +8,7 @@ import (
 
 // served says that nobody serves the subject of a message, or that somebody does again. Workers that are just being set up get grace.
 func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) []lifecycle.Event {
-	if m.Stored == nil || m.Stored.Subject == "" {
+	if m.Stored == nil || m.Stored.Subject == "" || m.Stored.Schedule != "" { // The broker itself takes a schedule.
 		return nil
 	}
 	orphan := m.OrphanedAt > m.AdoptedAt

@@ -67,6 +67,7 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 		Publication: lifecycle.Publication{
 			Generation: task.Generation, RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent, Publisher: task.Publisher,
 			Title: task.Title, Size: task.Size, TTL: task.TTL, Window: streams.LastSeq[o.stream].Window,
+			Schedule: task.Schedule, Target: task.Target,
 		},
 		Timing: lifecycle.Timing{CreatedAt: task.CreatedAt},
 	}

@@ -40,6 +40,21 @@ func (c *clients) batchQuickly(tasks ...string) {
 	}
 }
 
+// scheduling is for rows that publish schedules, on a subject that no consumer takes.
+func scheduling(of string) land {
+	return land{name: of, streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
+	}}}
+}
+
+// schedule has the broker publish a task when a pattern says it.
+func (c *clients) schedule(task, pattern string) {
+	m := c.message(publish{task: task, header: nats.Header{"Nats-Schedule": {pattern}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"}}})
+	m.Subject = "genbrain.schedules." + c.agent
+	_, err := c.js.PublishMsg(c.ctx, m)
+	c.must(err)
+}
+
 // features are what newer brokers do for a stream or a consumer, and the contract does not speak of.
 var features = []situation{{
 	name:  "a task is a counter",
@@ -57,17 +72,10 @@ var features = []situation{{
 }, {
 	name:  "a task is scheduled, and done when it is due",
 	since: 12,
-	on: land{name: "schedules", streams: []jetstream.StreamConfig{{
-		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
-	}}},
+	on:    scheduling("schedules"),
 	act: func(c *clients) {
 		worker := c.workers()
-		m := c.message(publish{header: nats.Header{
-			"Nats-Schedule": {"@at " + time.Now().Add(8*time.Second).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
-		}})
-		m.Subject = "genbrain.schedules." + c.agent
-		_, err := c.js.PublishMsg(c.ctx, m)
-		c.must(err)
+		c.schedule("", "@at "+time.Now().Add(8*time.Second).UTC().Format(time.RFC3339))
 		fired := c.pull(worker)
 		c.seen() // What capture does not see is read while it is in the stream.
 		c.ack(fired)
@@ -79,20 +87,24 @@ var features = []situation{{
 }, {
 	name:  "a task that is scheduled is not due yet",
 	since: 12,
-	on: land{name: "schedules that wait", streams: []jetstream.StreamConfig{{
-		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
-	}}},
+	on:    scheduling("schedules that wait"),
 	act: func(c *clients) {
 		c.workers()
-		m := c.message(publish{header: nats.Header{
-			"Nats-Schedule": {"@at " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
-		}})
-		m.Subject = "genbrain.schedules." + c.agent
-		_, err := c.js.PublishMsg(c.ctx, m)
-		c.must(err)
+		c.schedule("", "@at "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	},
-	may:    isNot("completed", "removed", "exhausted"),
-	never:  all(silent("publish it again", "nothing was stored"), isNot("completed", "removed", "exhausted")),
+	may:    all(is("published"), says("It is scheduled"), says("The broker publishes it to genbrain.agents."), findsNo("orphaned")),
+	never:  all(silent("publish it again", "nothing was stored", "Nothing will happen"), isNot("completed", "removed", "exhausted")),
+	settle: 14 * time.Second,
+}, {
+	name:  "a task that is scheduled again and again is not due yet",
+	since: 14, // Before, a schedule is published once.
+	on:    scheduling("schedules that repeat"),
+	act: func(c *clients) {
+		c.workers()
+		c.schedule("", "@every 1h")
+	},
+	may:    all(is("published"), says("It is scheduled"), says("again and again (@every 1h)"), findsNo("orphaned")),
+	never:  all(silent("publish it again", "nothing was stored", "Nothing will happen"), isNot("completed", "removed", "exhausted")),
 	settle: 14 * time.Second,
 }, {
 	name: "the broker leaves a marker where a task was too old",

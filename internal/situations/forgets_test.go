@@ -189,7 +189,7 @@ var forgetting = []situation{{
 		c.meanwhile(c.memory.SetBack)
 		c.isBack("done")
 		c.untilStateIs("done", "published") // Else it would be done twice before Fleetglass looks.
-		c.pull(worker) // "held"
+		c.pull(worker)                      // "held"
 		c.ack(c.pull(worker))
 	},
 	may:   all(of("held", all(is("delivered", "processing"), unblamed)), of("done", all(is("completed"), holds("completed", "completed"), unblamed))),

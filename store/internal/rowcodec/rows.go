@@ -133,6 +133,8 @@ type publicationRow struct {
 	Size         int64         `msg:"f,omitempty"`
 	TTL          time.Duration `msg:"g,omitempty"`
 	Window       time.Duration `msg:"i,omitempty"`
+	Schedule     string        `msg:"k,omitempty"`
+	Target       string        `msg:"l,omitempty"`
 	BestEffort   bool          `msg:"h,omitempty"`
 }
 
@@ -301,6 +303,8 @@ type storedFactsRow struct {
 	Size           int64            `msg:"l,omitempty"`
 	TTL            time.Duration    `msg:"m,omitempty"`
 	Window         time.Duration    `msg:"p,omitempty"`
+	Schedule       string           `msg:"r,omitempty"`
+	Target         string           `msg:"s,omitempty"`
 	Agent          string           `msg:"n,omitempty"`
 	Line           uint64           `msg:"o,omitempty"`
 }

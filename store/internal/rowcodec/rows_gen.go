@@ -7307,8 +7307,8 @@ func (z *outcomeReportRow) Msgsize() (s int) {
 func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(12)
+	var zb0001Mask uint16 /* 12 bits */
 	_ = zb0001Mask
 	if z.Generation == 0 {
 		zb0001Len--
@@ -7346,9 +7346,17 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.BestEffort == false {
+	if z.Schedule == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200
+	}
+	if z.Target == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400
+	}
+	if z.BestEffort == false {
+		zb0001Len--
+		zb0001Mask |= 0x800
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -7401,6 +7409,16 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendDuration(o, z.Window)
 		}
 		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendString(o, z.Schedule)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.Target)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendBool(o, z.BestEffort)
@@ -7485,6 +7503,18 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Window")
 				return
 			}
+		case "k":
+			z.Schedule, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Schedule")
+				return
+			}
+		case "l":
+			z.Target, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Target")
+				return
+			}
 		case "h":
 			z.BestEffort, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -7505,7 +7535,7 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *publicationRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Schedule) + 2 + msgp.StringPrefixSize + len(z.Target) + 2 + msgp.BoolSize
 	return
 }
 
@@ -8967,8 +8997,8 @@ func (z *stepReportRow) Msgsize() (s int) {
 func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(17)
-	var zb0001Mask uint32 /* 17 bits */
+	zb0001Len := uint32(19)
+	var zb0001Mask uint32 /* 19 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -9030,13 +9060,21 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Agent == "" {
+	if z.Schedule == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Line == 0 {
+	if z.Target == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10000
+	}
+	if z.Agent == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20000
+	}
+	if z.Line == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9119,11 +9157,21 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendDuration(o, z.Window)
 		}
 		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendString(o, z.Schedule)
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendString(o, z.Target)
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendUint64(o, z.Line)
@@ -9252,6 +9300,18 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Window")
 				return
 			}
+		case "r":
+			z.Schedule, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Schedule")
+				return
+			}
+		case "s":
+			z.Target, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Target")
+				return
+			}
 		case "n":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -9278,7 +9338,7 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *storedFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
+	s = 3 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Schedule) + 2 + msgp.StringPrefixSize + len(z.Target) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
 	return
 }
 
