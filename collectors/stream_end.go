@@ -23,9 +23,10 @@ type streamEnd struct {
 }
 
 // back is how many messages at least a stream has again that had left it. No stream takes a message back, and each that came since has a sequence of its own: whatever
-// it has more was forgotten to have left.
+// it has more was forgotten to have left. One that a backup brings back, with messages older than itself, may have shown without them.
 func (e streamEnd) back(s streamState) uint64 {
-	if !e.Seen.Known() || s.last.Seq < e.Seq {
+	beingRestored := e.Msgs == 0 && s.last.First < s.created
+	if !e.Seen.Known() || s.last.Seq < e.Seq || beingRestored {
 		return 0
 	}
 	most := e.Msgs + s.last.Seq - e.Seq
