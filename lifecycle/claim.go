@@ -116,15 +116,22 @@ func (m *MessageFacts) ByHolder(c Claim) bool {
 
 // Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.
 // Either the answer is forged, or the broker was killed and has forgotten the delivery: which of them it is cannot be known.
-func (m *MessageFacts) Contested() bool { return m.contested(func(Claim) bool { return true }) }
+func (m *MessageFacts) Contested() bool {
+	return m.contested(func(Claim) bool { return true }).Known()
+}
 
-// ContestedBy is the same of one consumer.
-func (m *MessageFacts) ContestedBy(consumer string) bool {
+// ContestedBy is when somebody first answered so, as one consumer's worker; zero where nobody did.
+func (m *MessageFacts) ContestedBy(consumer string) Micros {
 	return m.contested(func(c Claim) bool { return c.Consumer == consumer })
 }
 
-func (m *MessageFacts) contested(by func(Claim) bool) bool {
-	return m.Stored != nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Undelivered && c.SaidAt == m.Stored.At && by(c) })
+func (m *MessageFacts) contested(by func(Claim) bool) (first Micros) {
+	for _, c := range m.Claims {
+		if m.Stored != nil && c.Undelivered && c.SaidAt == m.Stored.At && by(c) {
+			first = earliest(first, c.At)
+		}
+	}
+	return first
 }
 
 // deliveredBefore reports whether a line or the broker's state told of a delivery before a claim, which the claim's own can have followed: somebody who

@@ -133,7 +133,7 @@ func (v view) denies(c Consumer, m lifecycle.MessageFacts) bool {
 	reached := func(a lifecycle.AttemptFacts) bool {
 		return a.SeenAt >= c.Began() && a.SeenAt.Add(captureLagMax) <= v.ConsumersAt
 	}
-	return m.ContestedBy(c.Name) || (v.takes(c, m) && slices.ContainsFunc(m.Attempts, reached))
+	return m.ContestedBy(c.Name).Known() || (v.takes(c, m) && slices.ContainsFunc(m.Attempts, reached))
 }
 
 // askDeletions asks which consumers were deleted, where one that is gone may have delivered the message and nothing shows that one did.
@@ -172,7 +172,7 @@ func passedBy(v view, c *Consumer, rows []lifecycle.MessageFacts) passed {
 		if c == nil || !v.takes(*c, m) {
 			continue
 		}
-		p.forgot = p.forgot || m.ContestedBy(c.Name)
+		p.forgot = p.forgot || m.ContestedBy(c.Name).Known()
 		known := evidenceOf(m, *c)
 		p.all.join(known)
 		for cseq, n := range known {

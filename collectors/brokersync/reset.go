@@ -69,7 +69,11 @@ func lastBeforeReset(c Consumer, m lifecycle.MessageFacts) (last lifecycle.Micro
 	return last
 }
 
-// answeredBeforeReset reports whether somebody who was given a message answers a delivery that its consumer has not made since it was reset, and nothing else tells of one.
-func answeredBeforeReset(c Consumer, m lifecycle.MessageFacts) bool {
-	return m.Stored != nil && m.Stored.At < c.ResetBy && m.ContestedBy(c.Name)
+// answeredBeforeReset is when somebody who was given a message first answered a delivery that its consumer has not made since it was reset, and nothing else tells of
+// one; zero where nobody did.
+func answeredBeforeReset(c Consumer, m lifecycle.MessageFacts) lifecycle.Micros {
+	if m.Stored == nil || m.Stored.At >= c.ResetBy {
+		return 0
+	}
+	return m.ContestedBy(c.Name)
 }

@@ -45,10 +45,14 @@ func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
 // recreated says that the consumer of a message was created anew after the message had been delivered: its attempts start again.
 func recreated(c Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
 	at, began, first := c.CreatedAt, c.Began(), firstSign(m)
-	if last := lastBeforeReset(c, m); last.Known() {
+	last := lastBeforeReset(c, m)
+	if last.Known() {
 		at, began = last+1, last+1
 	}
-	if answeredBeforeReset(c, m) {
+	if answer := answeredBeforeReset(c, m); answer.Known() {
+		if !last.Known() && (!first.Known() || first >= at) { // Nothing else tells of that delivery: the look before the reset may have come after the answer.
+			at = min(at, answer)
+		}
 		at = max(at, m.Stored.At+1)
 		began, first = at, m.Stored.At
 	}
