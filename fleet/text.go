@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,11 @@ import (
 // TaskName is the id under which a task is kept that its publisher named so: the name itself where it is fit to be a key, else a form of it that ends
 // in a hash of the whole.
 func TaskName(id string) string { return cleanID(id) }
+
+// IsMadeName reports whether a task may be kept under another name than its publisher gave it: one that [TaskName] made looks so.
+func IsMadeName(id string) bool { return madeName.MatchString(id) }
+
+var madeName = regexp.MustCompile(`~[0-9a-f]{12}$`)
 
 // cleanID makes an untrusted id fit to be a key: valid UTF-8, no control characters, bounded. An id that had to be changed, or that has characters that nobody
 // sees, gets a hash of the original, so that two different ones stay different, and look it.

@@ -1,9 +1,11 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,13 +63,15 @@ func (s *KVSource) Present(ctx context.Context, refs []lifecycle.RecordRef) ([]l
 	return out, nil
 }
 
-// inBucket looks for a record under the key that its version has, and under that of the task alone, which other writers use.
+// inBucket looks for a record under the key that its version has, and under those that other writers use: that of the task alone, and the idempotency key itself. The key
+// of a task whose name was made from another one is not known.
 func inBucket(ctx context.Context, bucket *leader.Stream, r lifecycle.RecordRef) (lifecycle.RecordAnswer, error) {
-	keys := []string{fleet.RecordKey(r.TaskID, r.Key), fleet.RecordKey(r.TaskID, "")}
-	if keys[0] == keys[1] {
-		keys = keys[:1]
+	if fleet.IsMadeName(r.TaskID) {
+		return lifecycle.RecordNotAsked, nil
 	}
-	for _, key := range keys {
+	keys := []string{fleet.RecordKey(r.TaskID, r.Key), fleet.RecordKey(r.TaskID, ""), fleet.RecordKey(cmp.Or(r.Key, r.TaskID), "")}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
 		m, err := bucket.LastMsg(ctx, subjectPrefix+key)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):

@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ func TestRecordsOfTheBucketAreLookedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := kv.PutString(t.Context(), "by-its-key-1", `{"taskId": "by its key"}`); err != nil { // As another writer does it.
+		t.Fatal(err)
+	}
 	if err := kv.Delete(t.Context(), "deleted"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +50,11 @@ func TestRecordsOfTheBucketAreLookedFor(t *testing.T) {
 	refs := []lifecycle.RecordRef{
 		{TaskID: "kept", Source: bucket}, {TaskID: "kept", Key: "kept-1", Source: "hub/" + bucket}, {TaskID: "deleted", Source: bucket},
 		{TaskID: "never written", Source: bucket}, {TaskID: "a task with spaces", Source: bucket}, {TaskID: "versions", Key: "versions-2", Source: bucket},
-		{TaskID: "kept", Source: "task-idempotency/kept"},
+		{TaskID: "kept", Source: "task-idempotency/kept"}, {TaskID: "by its key", Key: "by-its-key-1", Source: bucket},
+		{TaskID: fleet.TaskName(strings.Repeat("long", 100)), Source: bucket},
 	}
 	p := idempotency.Sources{idempotency.NewKVSource(js), idempotency.NewFirestoreSource(idempotency.FirestoreConfig{})}
-	want := []lifecycle.RecordAnswer{there, there, gone, gone, there, there, lifecycle.RecordNotAsked}
+	want := []lifecycle.RecordAnswer{there, there, gone, gone, there, there, lifecycle.RecordNotAsked, there, lifecycle.RecordNotAsked}
 	wantAnswers(t, p, refs, want)
 	if err := js.DeleteKeyValue(t.Context(), fleet.BucketIdempotency); err != nil {
 		t.Fatal(err)
