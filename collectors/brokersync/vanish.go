@@ -18,7 +18,7 @@ const (
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneInterest    = "dropped by the stream with the last consumer that took it"
-	GoneForgotten   = "the broker forgot it, or what is left of it is told as another message: its stream came back without its last messages"
+	GoneForgotten   = "the broker forgot it, or what is left of it is told as another message: its stream came back as it had been before"
 	GoneReplaced    = "another stream has its stream's name: that one is gone, or lives under another account"
 	GoneCopied      = "taken over by a stream that copies this one: what becomes of it there is not followed"
 	GoneUnknown     = "unknown"

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"fleetglass/internal/leader"
 )
 
 // next lets a worker ask a consumer for a message, and now and then compares what it is given with what the answers say just before.
@@ -55,20 +53,20 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 	return m
 }
 
-// saidOfConsumers are what the answers say of a consumer, whose name comes first, and whether that holds of what the broker says just after; nil where it has none of
-// that name.
+// saidOfConsumers are what the answers say of a consumer, whose name comes first, and whether that holds of what the broker says just after. One that does not
+// exist has no name.
 var saidOfConsumers = []struct {
 	words *regexp.Regexp
-	holds func(c *jetstream.ConsumerInfo) bool
+	holds func(c jetstream.ConsumerInfo) bool
 }{
-	{regexp.MustCompile(`consumer (\S+) does not exist now`), func(c *jetstream.ConsumerInfo) bool { return c == nil }},
-	{regexp.MustCompile(`until consumer (\S+) resumes`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.Paused }},
-	{regexp.MustCompile(`consumer (\S+) holds all that it may`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.NumAckPending >= c.Config.MaxAckPending }},
-	{regexp.MustCompile(`subscribes to what consumer (\S+) delivers`), func(c *jetstream.ConsumerInfo) bool { return c != nil && c.Config.DeliverSubject != "" && !c.PushBound }},
-	{regexp.MustCompile(`next free worker of (\S+?)[.;]`), func(c *jetstream.ConsumerInfo) bool { return c != nil && !c.Paused }},
+	{regexp.MustCompile(`consumer (\S+) does not exist now`), func(c jetstream.ConsumerInfo) bool { return c.Name == "" }},
+	{regexp.MustCompile(`until consumer (\S+) resumes`), func(c jetstream.ConsumerInfo) bool { return c.Paused }},
+	{regexp.MustCompile(`consumer (\S+) holds all that it may`), func(c jetstream.ConsumerInfo) bool { return c.Name != "" && c.NumAckPending >= c.Config.MaxAckPending }},
+	{regexp.MustCompile(`subscribes to what consumer (\S+) delivers`), func(c jetstream.ConsumerInfo) bool { return c.Config.DeliverSubject != "" && !c.PushBound }},
+	{regexp.MustCompile(`next free worker of (\S+?)[.;]`), func(c jetstream.ConsumerInfo) bool { return c.Name != "" && !c.Paused }},
 }
 
-// stands notes where the answers say of a consumer what the broker does not say of it.
+// stands notes where the answers say of a consumer what the broker does not say of it, or of a record that is not in its store that it will be found.
 func (w *life) stands(s story) {
 	for _, of := range w.letters {
 		s.task = of.task
@@ -76,16 +74,19 @@ func (w *life) stands(s story) {
 			continue
 		}
 		words := s.told().words()
+		if strings.Contains(words, "will find it and skip the work") && w.generations(of.task) == 1 {
+			found, err := w.records.has(w.ctx, w.task(of.task), of.key)
+			if w.must(err); !found {
+				w.surprised = errors.Join(w.surprised, fmt.Errorf("whoever is given %s:%d again finds no record\n\t%s", of.stream, of.seq, s))
+			}
+		}
 		for _, said := range saidOfConsumers {
 			name := said.words.FindStringSubmatch(words)
 			if name == nil {
 				continue
 			}
-			info, err := leader.Consumer(w.ctx, w.js, of.stream, name[1])
-			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-				w.must(err)
-			}
-			if !said.holds(info) && time.Since(w.unpaused).Abs() > deedSlack {
+			info, err := w.consumerInfo(name[1])
+			if w.must(err); !said.holds(info) && time.Since(w.unpaused).Abs() > deedSlack {
 				w.surprised = errors.Join(w.surprised, fmt.Errorf("%q is said of %s:%d, and the broker has %+v of that consumer\n\t%s", name[0], of.stream, of.seq, info, s))
 			}
 		}

@@ -5,6 +5,7 @@ package situations
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 
 	"cloud.google.com/go/firestore"
 	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // records are where the agents of a world keep the idempotency records of their tasks. A record is removed alone, or wholly: with what was there before
@@ -20,6 +23,7 @@ import (
 type records interface {
 	put(ctx context.Context, task string, version int, value map[string]any) error
 	remove(ctx context.Context, task string, version int, wholly bool) error
+	has(ctx context.Context, task string, version int) (bool, error)
 }
 
 // inBucket keeps records in the broker's bucket, as most fleets do.
@@ -54,6 +58,18 @@ func (b inBucket) remove(ctx context.Context, task string, version int, wholly b
 		return kv.Purge(ctx, b.key(task, version))
 	}
 	return kv.Delete(ctx, b.key(task, version))
+}
+
+func (b inBucket) has(ctx context.Context, task string, version int) (bool, error) {
+	kv, err := b.js.KeyValue(ctx, "task-idempotency")
+	if err != nil {
+		return false, err
+	}
+	_, err = kv.Get(ctx, b.key(task, version))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // inFirestore keeps records in documents.
@@ -91,4 +107,12 @@ func (f inFirestore) put(ctx context.Context, task string, version int, value ma
 func (f inFirestore) remove(ctx context.Context, task string, version int, _ bool) error {
 	_, err := f.document(task, version).Delete(ctx)
 	return err
+}
+
+func (f inFirestore) has(ctx context.Context, task string, version int) (bool, error) {
+	_, err := f.document(task, version).Get(ctx)
+	if status.Code(err) == codes.NotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
