@@ -17,7 +17,7 @@ func ownership(m MessageTrace) Answer {
 	if len(m.Attempts) == 0 {
 		return ownershipBeforeDelivery(m)
 	}
-	a := lastOwner(m.Attempts, m.Verdict)
+	a := m.lastOwner()
 	holder, number := firstText(m.Facts.Consumer, "a worker"), m.named(a)
 	switch {
 	case a.End == EndAcked && !a.AckAt.Known():
@@ -95,15 +95,16 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 // lastOwner is the attempt that decided: the one whose acknowledgement or termination ended the message, else the last; the zero attempt when there is none. Of several
 // such answers the first had effect, whichever attempt gave it. Where the consumer was created anew, and its workers answered too, their first answer decides. An open
 // message was given again after that.
-func lastOwner(attempts []Attempt, v Verdict) (owner Attempt) {
-	for _, a := range attempts {
-		ended := (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated)
+func (m *MessageTrace) lastOwner() (owner Attempt) {
+	gaveUp := m.Verdict.State == StateTerminated || m.Verdict.Death.State == StateTerminated
+	for _, a := range m.Attempts {
+		ended := a.End == EndAcked && !m.Verdict.State.Open() || a.End == EndTerminated && gaveUp
 		if ended && (!owner.EndedAt.Known() || owner.Former && !a.Former || a.EndedAt < owner.EndedAt) {
 			owner = a
 		}
 	}
-	if !owner.EndedAt.Known() && len(attempts) > 0 {
-		owner = attempts[len(attempts)-1]
+	if n := len(m.Attempts); n > 0 && !owner.EndedAt.Known() {
+		owner = m.Attempts[n-1]
 	}
 	return owner
 }

@@ -20,7 +20,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 		consider(r.SentAt, Reported, "Reported as sent", r.speaker()+" reports that the outside accepted the outgoing message.")
 	}
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
-	owner := lastOwner(m.Attempts, m.Verdict)
+	owner := m.lastOwner()
 	for _, a := range m.Attempts {
 		switch {
 		case owner.End == EndAcked && a.EndedAt > owner.EndedAt: // An acknowledgement had ended the message before.
@@ -31,7 +31,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 		}
 	}
 	for _, p := range m.Others {
-		if a := lastOwner(p.Attempts, p.Verdict); a.End == EndAcked {
+		if a := p.lastOwner(); a.End == EndAcked {
 			consider(a.AckAt, Observed, "Another consumer's acknowledgement", acknowledgedText(a, p.Facts.Consumer))
 		}
 	}

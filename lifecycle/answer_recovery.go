@@ -16,7 +16,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		if m.Verdict.Rule == ruleLetGo {
 			return say("Nothing to do", "Its completion is known, and its consumer is past it and awaits no answer: nobody delivers it again.")
 		}
-		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts, m.Verdict).End != EndAcked {
+		if m.Facts.VanishedAt.Known() && m.lastOwner().End != EndAcked {
 			if m.Facts.goneUnexplained() {
 				return say("Nothing to do", "Its completion was known before the message was missed in the stream.")
 			}

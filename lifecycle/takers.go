@@ -39,7 +39,7 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	if m.Verdict.State != StateCompleted || silent == "" {
 		return out
 	}
-	if lastOwner(m.Attempts, m.Verdict).End == EndAcked {
+	if m.lastOwner().End == EndAcked {
 		out.Ownership.Headline = "One of its workers acknowledged it"
 	}
 	out.Recovery.Headline = "Another consumer may not have done it"

@@ -57,12 +57,15 @@ func TestWhatTwoWorkersDoAtOnceIsOneTime(t *testing.T) {
 
 func TestAnswersSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
+	const givenUpTwice = "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 6s seq=1 n=2 cseq=2\nterminated 7s seq=1 n=1 cseq=1\nterminated 9s seq=1 n=2 cseq=2"
 	for _, tc := range []struct{ name, given, ownership, receipt, recovery string }{
 		{"waiting", "published 0s seq=1 task=T", "no delivery is known", "Stored as TASKS:1", "Which consumer takes it is not known"},
 		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", "took attempt 1 and still has it", "Stored as", "configuration is not known"},
 		{"acked", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1\nack_confirmed 1s seq=1 n=1 cseq=1", "acknowledging attempt 1", "confirmed by the broker", "Nothing to do"},
 		{"acked twice", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nacked 7s seq=1 n=2 cseq=2\nacked 9s seq=1 n=1 cseq=1", "acknowledging attempt 2.", "The acknowledgement of attempt 2", "Nothing to do"},
 		{"acked before it was lost, and twice", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 6s seq=1 n=2 cseq=2\nacked 7s seq=1 n=1 cseq=1\nacked 9s seq=1 n=2 cseq=2", "acknowledging attempt 1.", "The acknowledgement of attempt 1", "Nothing to do"},
+		{"given up twice", givenUpTwice, "attempt 1 was terminated", "Stored as", "Its worker gave it up for good"},
+		{"given up twice, and decided about", givenUpTwice + "\ntriaged 10s seq=1 actor=ops outcome=deferred rev=1", "attempt 1 was terminated", "Stored as", "ops decided"},
 		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream, and no answer was seen", "Stored as", "look it up before anything is run again"},
 		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "lapsed without an answer", "completion record", "Do not run it again"},
 		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "stored in the dead-letter queue", "dead-letter entry", "The page DLQ says what can be done about it"},
