@@ -31,6 +31,32 @@ func forgetful(t *testing.T) (*testkit.Forgetful, jetstream.JetStream) {
 	return f, js
 }
 
+// forgetfulFleet is such a broker with the streams of a fleet and three tasks, and who learns of its incarnations.
+func forgetfulFleet(t *testing.T) (*testkit.Forgetful, jetstream.JetStream, *recorder, *collectors.IncarnationResolver) {
+	t.Helper()
+	f, js := forgetful(t)
+	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		live(t, js)
+	}
+	rec := newRecorder()
+	return f, js, rec, incarnations(t, js, rec)
+}
+
+// lookUntilTold looks until the store knows of the stream of tasks what it is told once a second.
+func lookUntilTold(t *testing.T, inc *collectors.IncarnationResolver, rec *recorder, what string) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() error {
+		look(t, inc)
+		if text, _ := rec.Watermark(t.Context(), "end:TASKS"); !strings.Contains(text, what) {
+			return fmt.Errorf("the store knows of %q", text)
+		}
+		return nil
+	})
+}
+
 // meanwhile does something to a broker that stops and starts again, and waits until it answers.
 func meanwhile(t *testing.T, js jetstream.JetStream, do func() error) {
 	t.Helper()
@@ -102,26 +128,12 @@ func TestAStreamThatForgotIsAnotherIncarnation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, js := forgetful(t)
-			if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
-				t.Fatal(err)
-			}
-			rec := newRecorder()
-			inc := incarnations(t, js, rec)
-			for range 3 {
-				live(t, js)
-			}
+			f, js, rec, inc := forgetfulFleet(t)
 			look(t, inc)
 			meanwhile(t, js, f.Keep)
 			live(t, js)
 			_, forgotten := live(t, js)
-			testkit.Eventually(t, patience, func() error { // The store is told once a second.
-				look(t, inc)
-				if text, _ := rec.Watermark(t.Context(), "end:TASKS"); !strings.Contains(text, `"seq":5`) {
-					return fmt.Errorf("the store knows of %q", text)
-				}
-				return nil
-			})
+			lookUntilTold(t, inc, rec, `"seq":5`)
 			meanwhile(t, js, f.SetBack)
 			for range tc.after {
 				live(t, js)
@@ -161,15 +173,7 @@ func TestAStreamThatHasMessagesAgainIsAnotherIncarnation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, js := forgetful(t)
-			if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
-				t.Fatal(err)
-			}
-			rec := newRecorder()
-			inc := incarnations(t, js, rec)
-			for range 3 {
-				live(t, js)
-			}
+			f, js, rec, inc := forgetfulFleet(t)
 			stream, err := js.Stream(t.Context(), fleet.StreamTasks)
 			if err != nil {
 				t.Fatal(err)
@@ -182,13 +186,7 @@ func TestAStreamThatHasMessagesAgainIsAnotherIncarnation(t *testing.T) {
 			meanwhile(t, js, f.Keep)
 			leaves(2)
 			leaves(3)
-			testkit.Eventually(t, patience, func() error { // The store is told once a second.
-				look(t, inc)
-				if text, _ := rec.Watermark(t.Context(), "end:TASKS"); !strings.Contains(text, `"msgs":1`) {
-					return fmt.Errorf("the store knows of %q", text)
-				}
-				return nil
-			})
+			lookUntilTold(t, inc, rec, `"msgs":1`)
 			meanwhile(t, js, f.SetBack)
 			var stored lifecycle.Micros
 			for i := range tc.after {
