@@ -18,9 +18,14 @@ type streamEnd struct {
 	Seen  lifecycle.Micros `json:"seen,omitempty"` // When the broker said so; zero where only the last message is known.
 
 	unseen bool      // Only the store told it.
-	told   [2]uint64 // What the store was told last, as sequence and number of messages,
+	told   holding   // What the store was told last,
 	toldAt time.Time // and when.
 }
+
+// holding is up to which sequence a stream goes, and how many messages it has.
+type holding struct{ seq, msgs uint64 }
+
+func (e streamEnd) holding() holding { return holding{e.Seq, e.Msgs} }
 
 // back is how many messages at least a stream has again that had left it. No stream takes a message back, and each that came since has a sequence of its own: whatever
 // it has more was forgotten to have left. One that a backup brings back, with messages older than itself, may have shown without them.
@@ -48,7 +53,7 @@ func (n *IncarnationResolver) readEnds(ctx context.Context, names []string) erro
 		if err := n.readMark(ctx, n.endMark(name), &end); err != nil {
 			return err
 		}
-		end.told = [2]uint64{end.Seq, end.Msgs}
+		end.told = end.holding()
 		n.ends[name] = end
 	}
 	return nil
@@ -80,7 +85,7 @@ func (n *IncarnationResolver) noteEnd(ctx context.Context, name string, s stream
 	}
 	end := s.end(epoch)
 	end.told, end.toldAt = before.told, before.toldAt
-	if now := [2]uint64{end.Seq, end.Msgs}; now != end.told && time.Since(end.toldAt) >= endSavedEvery {
+	if now := end.holding(); now != end.told && time.Since(end.toldAt) >= endSavedEvery {
 		end.told, end.toldAt = now, time.Now()
 		if err := n.save(ctx, map[string]any{n.endMark(name): end}, nil); err != nil {
 			return fmt.Errorf("store the end of %s: %w", name, err)
@@ -143,7 +148,7 @@ func (n *IncarnationResolver) begin(ctx context.Context, name string, next Incar
 	}
 	incarnations := append(stored, next)
 	end := s.end(next.Epoch)
-	end.told, end.toldAt = [2]uint64{end.Seq, end.Msgs}, time.Now()
+	end.told, end.toldAt = end.holding(), time.Now()
 	if err := n.save(ctx, map[string]any{n.mark(name): incarnations, n.endMark(name): end}, incarnations.CameBack(name)); err != nil {
 		return fmt.Errorf("store incarnations of %s: %w", name, err)
 	}

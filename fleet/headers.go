@@ -51,11 +51,11 @@ const (
 	HeaderNatsStream       = "Nats-Stream"
 	HeaderNatsSubject      = "Nats-Subject"
 	HeaderNatsSequence     = "Nats-Sequence"
-	HeaderNatsTimeStamp    = "Nats-Time-Stamp" // RFC 3339 with nanoseconds.
-	HeaderNatsRollup       = "Nats-Rollup"     // The message removes the older ones of its subject ("sub"), or all of its stream ("all").
-	HeaderNatsSchedule     = "Nats-Schedule"   // When the broker publishes the message to another subject: "@at …", "@every …" or as a cron table says.
-	HeaderNatsTarget       = "Nats-Schedule-Target"
-	HeaderNatsTTL          = "Nats-TTL" // How long the stream keeps the message: a duration, a number of seconds, or "never".
+	HeaderNatsTimeStamp    = "Nats-Time-Stamp"      // RFC 3339 with nanoseconds.
+	HeaderNatsRollup       = "Nats-Rollup"          // The message removes the older ones of its subject ("sub"), or all of its stream ("all").
+	HeaderNatsSchedule     = "Nats-Schedule"        // When the broker publishes the message to another subject: "@at …", "@every …" or as a cron table says.
+	HeaderNatsTarget       = "Nats-Schedule-Target" // The subject that a schedule is published to.
+	HeaderNatsTTL          = "Nats-TTL"             // How long the stream keeps the message: a duration, a number of seconds, or "never".
 	HeaderNatsLastSequence = "Nats-Last-Sequence"
 	HeaderNatsMsgSize      = "Nats-Msg-Size" // Bytes of the body that a headers-only republish left out.
 )

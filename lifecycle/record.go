@@ -26,7 +26,7 @@ type CompletionRef struct {
 	ExpiresAt Micros // Zero where the record does not say.
 }
 
-// End is when the record's time is over, where its store keeps records for a while or for ever (zero); zero where neither it nor its store says.
+// End is when the record's time is over, as it says itself or by how long its store keeps records, which is zero for ever. Zero where it has no end.
 func (r CompletionRef) End(kept time.Duration) Micros {
 	if kept > 0 {
 		return earliest(r.ExpiresAt, r.At.Add(kept))

@@ -96,7 +96,8 @@ func (m *Missing) Look(ctx context.Context) error {
 	return nil
 }
 
-// due are the records to be asked for now, each once: those that were not found for as long as their place lets an answer hold. What is relied on no more is forgotten.
+// due are the records to be asked for now, each once: those that were never found, and those that were found longer ago than [Source.StaysFor]. It forgets when those
+// were found that nothing relies on any more.
 func (m *Missing) due(relied []lifecycle.CompletionRef, now lifecycle.Micros) (out []lifecycle.CompletionRef) {
 	found := map[lifecycle.RecordRef]lifecycle.Micros{}
 	seen := map[lifecycle.RecordRef]bool{}
