@@ -21,13 +21,13 @@ func accountServer(t *testing.T, account, store string, port int) *server.Server
 		port, store, account, fleet.NewContract("").SelfImport(account)))
 }
 
-func provision(t *testing.T, url string) {
+func provision(t *testing.T, url string, flags ...string) {
 	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), path, "provision", "--apply", "--nats-url", url, "--nats-user", "fleet", "--nats-password", "x").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), path, append([]string{"provision", "--apply", "--nats-url", url, "--nats-user", "fleet", "--nats-password", "x"}, flags...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("provision: %v: %s", err, out)
 	}
@@ -55,7 +55,7 @@ func TestAnAccountIsRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	js := connectAs(t, url, "fleet", "_INBOX_cto")
-	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", records: inBucket{js}, stored: map[string][]letter{}, named: map[string]string{}}
+	c := clientsOf(t, js, nil)
 	c.publish(publish{})
 	m := c.pull(c.workers())
 	c.heartbeat(m)

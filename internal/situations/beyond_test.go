@@ -31,6 +31,18 @@ var beyond = []situation{{
 	},
 	may: all(is("completed"), findsNo(wrongs...)),
 }, {
+	name: "the stream begins with another sequence than one",
+	on:   tasksWith("a later beginning", func(c *jetstream.StreamConfig) { c.FirstSeq = 1_000_000 }),
+	act: func(c *clients) {
+		struck := c.publish(publish{task: "struck"})
+		c.deleteMessage(struck)
+		c.publish(publish{})
+		c.publish(publish{task: "waits", kind: "other"})
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), noGap, findsNo(wrongs...), of("struck", all(is("removed"), noGap, noAttempt(0))), of("waits", all(is("published"), noGap))),
+	never: of("struck", isNot("completed", "exhausted", "outcome_unknown")),
+}, {
 	name: "a consumer has a priority group",
 	act: func(c *clients) {
 		c.publish(publish{})

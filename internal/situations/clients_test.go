@@ -420,9 +420,15 @@ func (c *clients) deleteFrom(stream string, seq uint64) {
 // uncapture removes a capture stream, and returns how it is made again.
 func (c *clients) uncapture(name string) (again func()) {
 	c.halt()
+	again = c.remade(name)
+	c.must(c.js.DeleteStream(c.ctx, name))
+	return again
+}
+
+// remade makes a stream again, as it is now.
+func (c *clients) remade(name string) (again func()) {
 	stream, err := c.js.Stream(c.ctx, name)
 	c.must(err)
-	c.must(c.js.DeleteStream(c.ctx, name))
 	return func() {
 		_, err := c.js.CreateStream(c.ctx, stream.CachedInfo().Config)
 		c.must(err)

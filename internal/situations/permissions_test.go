@@ -41,7 +41,7 @@ func TestAnObserverWithThePrintedPermissionsSeesTheFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	js := connectAs(t, url, "agent", "_INBOX_cto")
-	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", records: inBucket{js}, stored: map[string][]letter{}, named: map[string]string{}}
+	c := clientsOf(t, js, nil)
 	l := c.publish(publish{})
 	consumer, err := js.Consumer(t.Context(), "TASKS", "cto-task-worker")
 	if err != nil {
@@ -85,21 +85,25 @@ func connectAs(t *testing.T, url, user, inbox string) jetstream.JetStream {
 	return js
 }
 
+// clientsOf are the clients of agent cto by one connection, which a Fleetglass watches; nil where none is asked for anything.
+func clientsOf(t *testing.T, js jetstream.JetStream, g *glass) *clients {
+	return &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", glass: g, records: inBucket{js}, stored: map[string][]letter{}, named: map[string]string{}}
+}
+
 // awaitStory waits until a claim holds.
 func awaitStory(t *testing.T, g *glass, c *clients, holds claim) {
 	t.Helper()
-	last := errors.New("never asked")
+	last, why := story{}, errors.New("never asked")
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause(t.Context(), sampling) {
 		named, stored := c.known()
-		s, err := g.read(t.Context(), named, stored)
-		if err == nil {
-			err = holds(s)
+		if last, why = g.read(t.Context(), named, stored); why == nil {
+			why = holds(last)
 		}
-		if last = err; last == nil {
+		if why == nil {
 			return
 		}
 	}
-	t.Fatalf("%v; the log ends with:\n%s", last, g.tail())
+	t.Fatalf("%v\nin the end:\n\t%s\nthe log ends with:\n%s", why, last, g.tail())
 }
 
 // allReady holds when every collector has said how it is, and none is down.

@@ -57,6 +57,9 @@ func (f *Forgetful) SetBack() error {
 	})
 }
 
+// Restart stops it, and starts it again: it forgets what it kept in memory alone.
+func (f *Forgetful) Restart() error { return f.whileStopped(func() error { return nil }) }
+
 // Spoil stops it, spoils a byte of the messages of a stream that have a text, so that it cannot read what one of their files holds from the first of them on, and starts
 // it again.
 func (f *Forgetful) Spoil(stream, text string) error {
