@@ -207,7 +207,7 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 		return say("It cannot be judged", "Its stream keeps messages after an answer, and no consumer that takes it is named as a worker's (--worker-consumers).")
 	case takers.gone != "" && len(takers.present) == 0:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists.", takers.gone))
-	case takers.all(func(c ConsumerState) bool { return c.Paused }):
+	case takers.all(func(c ConsumerState) bool { return c.pausedAt(in.Now) }):
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", takers.present[0].resumes()))
 	case takers.all(func(c ConsumerState) bool { return c.DeliveredSeq >= m.Facts.Key.Seq }):
 		return say("Not known yet", fmt.Sprintf("Consumer %s is past it; whether a worker has it is not known yet.", takers.present[0].Name))
@@ -275,9 +275,9 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("No attempt is left", "The broker gives it up when its turn comes again.")
 	case next.What == "exhaustion":
 		return say("This is the last attempt", "Without an answer it is exhausted.")
-	case c.Paused && back:
+	case c.pausedAt(in.Now) && back:
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", c.resumes()))
-	case c.Paused:
+	case c.pausedAt(in.Now):
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until %s.", c.resumes()))
 	case past && c.unheard():
 		return say(dueSince(m, next, in.Now), fmt.Sprintf("No worker is subscribed: the broker sends it once one subscribes to what consumer %s delivers.", c.Name))

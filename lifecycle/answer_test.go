@@ -54,6 +54,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 		{"the consumer is paused", stored, time.Second, func(c *ConsumerState) { c.Paused = true }, nil, "until consumer marketing-task-worker resumes", "next free worker"},
 		{"the consumer is paused for a known time", stored, time.Second, func(c *ConsumerState) { c.Paused, c.PausedUntil = true, base.Add(time.Hour) }, nil,
 			"until consumer marketing-task-worker resumes, at 2026-11-01 13:00:00.000 UTC unless somebody changes that", "next free worker"},
+		{"the consumer was paused until a moment ago", stored, 3 * time.Second, func(c *ConsumerState) { c.Paused, c.PausedUntil = true, base.Add(2*time.Second) }, nil, "next free worker", "resumes"},
 		{"a record of its key names another message", "published 0s seq=1 task=T key=T-1\ncompletion_recorded 0s task=T key=T-1 record=2\n", time.Second, nil, nil,
 			"next free worker of marketing-task-worker; a completion of its key is recorded, so that a later delivery will find it", "Do not run it again"},
 		{"a record of another key names another message", "published 0s seq=1 task=T key=T-2\ncompletion_recorded 0s task=T key=T-1 record=2\n", time.Second, nil, nil, "next free worker of marketing-task-worker", "is recorded"},

@@ -217,7 +217,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 		l.Deadline, l.Latest, l.AtLatest, l.Basis, l.LastBeat, l.Sender = held.deadline, held.latest, held.atLatest, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
-	l.Awaits = c.awaits()
+	l.Awaits = c.awaits(at.Now)
 	l.dueAgain(ev, at.Now)
 	l.Revision = m.Revision()
 	if m.Acting() {

@@ -133,12 +133,17 @@ func (c *ConsumerState) letsGo(seq uint64) bool {
 	return c != nil && !c.Gone && c.Unanswered && c.DeliveredSeq >= seq
 }
 
+// pausedAt reports whether the consumer delivers nothing at a time, as far as it was looked at: a pause ends by itself.
+func (c ConsumerState) pausedAt(now Micros) bool {
+	return c.Paused && (!c.PausedUntil.Known() || now < c.PausedUntil)
+}
+
 // awaits is what must happen before the broker can give out anything of a consumer, behind "once"; empty where a free worker is enough. c may be nil.
-func (c *ConsumerState) awaits() string {
+func (c *ConsumerState) awaits(now Micros) string {
 	switch {
 	case c == nil || c.Gone:
 		return ""
-	case c.Paused:
+	case c.pausedAt(now):
 		return "its consumer resumes"
 	case c.unheard():
 		return "a worker subscribes"
