@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -214,7 +215,7 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
 	case !t.completedBefore(c, c.After) && !leaked && t.toldMeanwhile(c):
 		return found(LayerUnknown, "Another attempt was reported or recorded as completed, and whether this one began before that or after is not known.")
-	case !t.completedBefore(c, c.After) && !leaked && t.unreadErased(c.IdemKey, 0, c.AckedAt).Known():
+	case !t.completedBefore(c, c.After) && !leaked && t.unreadErased(c.IdemKey, 0, math.MaxInt64).Known():
 		return found(LayerUnknown, "A record of its key was deleted, or had expired, and no completion was read from it: whether the work was done before is not known.")
 	case !t.completedBefore(c, c.After):
 	case c.several():
