@@ -169,12 +169,21 @@ func deadWithoutEntry(m MessageTrace, in TraceInput) Answer {
 		return Answer{Headline: "Look for its effect first", At: m.Facts.VanishedAt, Provenance: Inferred,
 			Text: why + ", and it left the stream since: by hand, or by a late acknowledgement that was not seen."}
 	}
-	if in.EntriesRead <= m.Verdict.Since {
-		return Answer{Headline: "Somebody must decide", Text: why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then.",
-			At: m.Verdict.Since, Provenance: Inferred}
+	silent := in.silentTaker(m) != ""
+	if silent && m.Verdict.State == StateExhausted {
+		why = "One consumer has used up its attempts"
 	}
-	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nothing happens to it by itself.",
-		At: m.Verdict.Since, Provenance: Inferred}
+	a := Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nothing happens to it by itself.", At: m.Verdict.Since, Provenance: Inferred}
+	switch {
+	case in.EntriesRead <= m.Verdict.Since:
+		a.Text = why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then."
+	case silent:
+		a.Text = why + ", and no dead-letter entry was seen."
+	}
+	if silent {
+		a.Headline = "Another consumer may deliver it"
+	}
+	return a
 }
 
 // triaged says what was decided, by whom, and what follows.

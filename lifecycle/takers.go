@@ -33,16 +33,18 @@ func (in TraceInput) takersOf(m MessageFacts) takers {
 	return out
 }
 
-// besideSilent adds to the answers about a completed message that another consumer takes it too, of which no sign is known: its worker may have it.
+// besideSilent adds to the answers about a message that is completed, or died, that another consumer takes it too, of which no sign is known: its worker may have it.
 func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
-	silent := in.silentTaker(m)
-	if m.Verdict.State != StateCompleted || silent == "" {
+	silent, completed := in.silentTaker(m), m.Verdict.State == StateCompleted
+	if silent == "" || !completed && !m.Verdict.State.Died() {
 		return out
 	}
-	if m.lastOwner().End == EndAcked {
+	if completed {
+		out.Recovery.Headline = "Another consumer may not have done it"
+	}
+	if completed && m.lastOwner().End == EndAcked {
 		out.Ownership.Headline = "One of its workers acknowledged it"
 	}
-	out.Recovery.Headline = "Another consumer may not have done it"
 	out.Recovery = out.Recovery.and(fmt.Sprintf("%s takes it too, and no answer of its worker is known", silent))
 	return out
 }

@@ -242,6 +242,29 @@ var several = []situation{{
 	may:   all(is("published"), takenBy(0, byFirst, 1, "timed_out"), says("-second-task-worker takes it too")),
 	never: all(isNot("exhausted", "completed"), silent("nothing to do", "nobody:")),
 }, {
+	name: "a second workers' consumer comes after the message was given up by the first one's worker",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.term(c.pull(c.workers()), "schema invalid")
+		c.untilStateIs("", "terminated")
+		c.consumer(second(c.agent))
+	},
+	may:   all(is("terminated", "published"), says("-second-task-worker takes it too")),
+	never: isNot("completed", "exhausted"),
+}, {
+	name: "a second workers' consumer comes after the first one's used up its only attempt",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers(atMost(1), wait(time.Second))
+		c.publish(publish{})
+		c.pull(first)
+		c.untilStateIs("", "exhausted")
+		c.consumer(second(c.agent))
+	},
+	may:   all(is("exhausted", "published"), says("-second-task-worker takes it too"), silent("nothing happens to it by itself")),
+	never: isNot("completed", "terminated"),
+}, {
 	name: "interest retention, two workers' consumers: one completes, and the other uses up its only attempt without a sign",
 	on:   interest,
 	act: func(c *clients) {
