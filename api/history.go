@@ -44,7 +44,7 @@ type HistoryStep struct {
 	Observed   string           `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, and counts are lower bounds. none: nothing was observed, and every count is null." example:"all"`
 	Published  *int64           `json:"published" doc:"Messages stored." example:"120"`
 	Completed  *int64           `json:"completed" doc:"Tasks acknowledged." example:"118"`
-	Failed     map[string]int64 `json:"failed_attempts" nullable:"true" doc:"Attempts that ended without success, by how they ended; null where nothing was observed."`
+	Failed     map[string]int64 `json:"failed_attempts" nullable:"true" doc:"Attempts that ended without success, by how they ended; null where nothing was observed. One of which only its agent's reports tell is not counted."`
 	QueueDepth *int64           `json:"queue_depth" doc:"At the end of the step, in the last one now: messages that are stored and have not ended, whether they wait or are in a worker's hands. Computed from the messages that were seen to come and go. Null where nothing was observed at that time." example:"7"`
 }
 

@@ -14,7 +14,7 @@ const (
 	MetricState           Metric = "state"           // Now: tasks per agent; label: state.
 	MetricPublished       Metric = "published"       // Hour: stored messages per agent; label: type.
 	MetricCompleted       Metric = "completed"       // Hour: acknowledged messages per agent; label: type.
-	MetricFailedAttempts  Metric = "failed_attempts" // Hour: attempts that ended by nak, termination or timeout; label: how.
+	MetricFailedAttempts  Metric = "failed_attempts" // Hour: attempts that ended by nak, termination or timeout, without those of which only reports tell; label: how.
 	MetricDied            Metric = "died"            // Hour: tasks that ended without completing; label: state.
 	MetricTasks           Metric = "tasks"           // Hour: tasks per agent, by their first stored message; label: [TaskOpen], or the state in which it ended.
 	MetricTasksMonth      Metric = "tasks_mo"        // Month: like tasks.

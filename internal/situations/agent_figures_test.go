@@ -48,7 +48,7 @@ func (w *life) agentTold(s story, want figures) error {
 		return fmt.Errorf("its agent's tasks are said to be %v, and they are %v", got.States, want.states)
 	case got.Throughput.Published != want.published || got.Throughput.Completed != want.completed:
 		return fmt.Errorf("its agent is said to have been given %d and completed %d in an hour, and it was %d and %d", got.Throughput.Published, got.Throughput.Completed, want.published, want.completed)
-	case got.Failures.Attempts != failed:
+	case got.Failures.Attempts != failed && !w.talks, got.Failures.Attempts > failed: // Some only reports tell of.
 		return fmt.Errorf("its agent is said to have failed in %d attempts, and it was %d", got.Failures.Attempts, failed)
 	}
 	for _, c := range got.Consumers {

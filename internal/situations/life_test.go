@@ -26,6 +26,7 @@ type life struct {
 	diary   []string
 
 	mode     mode
+	talks    bool  // Its workers report what they do.
 	grave    bool  // Its messages die soon, and somebody decides about them.
 	worker   *crew // Nil while there is none.
 	partner  *crew // A second workers' consumer; nil until it comes.
@@ -49,6 +50,7 @@ type life struct {
 	sayings map[string]int  // By task: how often that was told.
 	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
 	keyed   map[string]int  // Those of them whose worker asked, and whose message has a key, by which it can tell.
+	redone  map[string]int  // By task: how often a worker said that it works on what is done already.
 	sends   bool            // The broker sends to workers who do not ask, at times of its own.
 
 	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.
@@ -179,8 +181,12 @@ func (w *life) live(c *clients) {
 	if w.grave {
 		steps, most = w.graveSteps(), 24
 	}
+	w.talks = w.random.IntN(2) == 0
 	for range 6 + w.random.IntN(most) {
 		steps[w.random.IntN(len(steps))]()
+		if w.talks {
+			w.talk()
+		}
 		w.hear()
 		w.receive()
 	}
@@ -213,7 +219,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.completeAndCrash, w.completeAndCrash, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)

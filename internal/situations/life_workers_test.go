@@ -301,6 +301,18 @@ func (w *life) acknowledgeBoth() {
 	w.acknowledged(both[1])
 }
 
+// completeAndCrash lets a worker record a message and forget it, so that the next one finds the record.
+func (w *life) completeAndCrash() {
+	if w.take(); len(w.held) == 0 {
+		return
+	}
+	d := w.lets(len(w.held) - 1)
+	w.completes(d)
+	w.note("crash with %d", d.of.seq)
+	w.works(d.by.wait + deedSlack)
+	w.take()
+}
+
 // completeAmidOthers lets the worker that was given something last record and acknowledge it, while others send heartbeats or hand back.
 func (w *life) completeAmidOthers() {
 	if w.takeSome(); len(w.held) < 2 {
@@ -369,27 +381,6 @@ func (w *life) completes(d delivery) {
 	w.record(d.of.task, map[string]any{
 		"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
 	})
-}
-
-// sayCompleted reports the completion of a message that a worker has.
-func (w *life) sayCompleted() {
-	if d := pick(w.random, w.held); d.Msg != nil {
-		w.note("report of %d", d.of.seq)
-		w.know(func() { d.of.reported = true; w.isSaid(d.of, func(s *saying) { s.reported = true }) })
-		id := d.Headers().Get("Nats-Msg-Id")
-		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
-	}
-}
-
-// slander lets another agent report about a message that it never had, or about none. It changes nothing that may be said.
-func (w *life) slander() {
-	if m := pick(w.random, w.letters); m != nil {
-		kind := pick(w.random, []string{"claimed", "accepted", "heartbeat", "step_receipt", "checkpoint", "completed", "failed", "duplicate_caught"})
-		about := pick(w.random, []string{"", "no-such-message", w.task(m.task)})
-		w.note("another agent reports %s of %d, message id %q", kind, m.seq, about)
-		w.know(func() { w.slandered = true })
-		w.report("0mallory", kind, m.task, map[string]any{"message_id": about, "attempt": w.random.IntN(4), "step_id": "post", "reason": "slander"})
-	}
 }
 
 // audit lets a second consumer take the same subject, where the stream allows that, and acknowledge what it gets.

@@ -56,7 +56,7 @@ func (w *life) repeatsTold(task string, told layers) error {
 		return nil
 	case told.idempotency > w.repeats[task]:
 		return fmt.Errorf("%d repeats of task %q are called caught by a record, and %d were acknowledged that began after one", told.idempotency, task, w.repeats[task])
-	case told.execution > max(0, w.sayings[task]-1):
+	case told.execution > max(0, w.sayings[task]-1)+w.redone[task]:
 		return fmt.Errorf("the work of task %q is said to be done %d times too often, and its completion was told %d times", task, told.execution, w.sayings[task])
 	}
 	return nil

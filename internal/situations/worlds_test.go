@@ -116,7 +116,7 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 				}
 			}
 		}
-		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, sayings: map[string]int{}, repeats: map[string]int{}, keyed: map[string]int{}, swallowed: map[string]int{}}
+		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, sayings: map[string]int{}, repeats: map[string]int{}, keyed: map[string]int{}, redone: map[string]int{}, swallowed: map[string]int{}}
 		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
 			name: fmt.Sprintf("world %d on %s, %s", n, l.name, m), act: w.live, may: w.agrees, never: w.contradicted,
 		}}
