@@ -152,7 +152,7 @@ func (c *crew) awaits() bool { return c != nil && c.cfg.AckPolicy != jetstream.A
 // takes reports whether there is a crew that takes tasks of a kind.
 func (c *crew) takes(kind string) bool {
 	return c != nil && (len(c.cfg.FilterSubjects) == 0 || slices.ContainsFunc(c.cfg.FilterSubjects, func(s string) bool {
-		return strings.HasSuffix(s, ".tasks."+kind)
+		return strings.HasSuffix(s, ".tasks."+kind) || strings.HasSuffix(s, ".tasks.>")
 	}))
 }
 

@@ -219,7 +219,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.completeAndCrash, w.completeAndCrash, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.completeAndCrash, w.completeAndCrash, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.changeKinds, w.changeKinds, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)

@@ -118,6 +118,22 @@ func (w *life) changeBackoff() {
 	w.worker.wait = slices.Min(backoff)
 }
 
+// changeKinds lets the worker's consumer take other types of tasks. What a stream with Interest retention keeps then is another question.
+func (w *life) changeKinds() {
+	if !w.worker.awaits() || w.land.streams[0].Retention == jetstream.InterestPolicy {
+		return
+	}
+	takes := []string{"genbrain.agents." + w.agent + ".tasks.>"}
+	if left := w.random.IntN(len(kinds) + 1); left < len(kinds) { // The one that it does not take.
+		takes = nil
+		for _, kind := range slices.Delete(slices.Clone(kinds), left, left+1) {
+			takes = append(takes, "genbrain.agents."+w.agent+".tasks."+kind)
+		}
+	}
+	w.note("consumer changed: takes %v", takes)
+	w.change(func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject, cfg.FilterSubjects = "", takes })
+}
+
 // change changes the worker's consumer.
 func (w *life) change(f func(*jetstream.ConsumerConfig)) {
 	f(&w.worker.cfg)
