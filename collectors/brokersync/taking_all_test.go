@@ -33,3 +33,30 @@ func TestAStreamTookASubjectAllAlong(t *testing.T) {
 		}
 	}
 }
+
+// A stream with Interest retention keeps nothing of a subject that no consumer takes.
+func TestAStreamKeepsNothingThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	of := func(filters ...string) Consumer {
+		return Consumer{ConsumerState: lifecycle.ConsumerState{Filters: filters}}
+	}
+	for _, tc := range []struct {
+		name string
+		s    taking
+		want bool
+	}{
+		{"nobody takes anything", taking{interest: true}, true},
+		{"somebody takes another subject", taking{interest: true, consumers: []Consumer{of("genbrain.agents.cto.tasks.>")}}, true},
+		{"somebody takes it", taking{interest: true, consumers: []Consumer{of("genbrain.agents.cto.tasks.>"), of("genbrain.agents.vip.tasks.>")}}, false},
+		{"somebody takes everything", taking{interest: true, consumers: []Consumer{of()}}, false},
+		{"it keeps what nobody takes", taking{}, false},
+	} {
+		tc.s.subjects = []string{"genbrain.agents.*.tasks.>"}
+		if got := tc.s.keepsNothing("genbrain.agents.vip.tasks.work"); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+		if tc.s.keepsNothing("other.subject") {
+			t.Errorf("%s: the stream does not take that subject", tc.name)
+		}
+	}
+}

@@ -81,6 +81,8 @@ func (c *Collector) notStored(t lifecycle.TaskFacts, deleted lifecycle.Micros) l
 		Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
 	}
 	switch {
+	case c.keptForNobody(t):
+		e.Detail.Reason = "no consumer takes it now, without which its stream keeps nothing (Interest retention)"
 	case c.mayBeOlder(t):
 		e.Detail.Reason = "a message that was stored before capture began may have its message id"
 	case deleted.Known() && t.FirstAt <= deleted.Add(fleet.RecordRetention):

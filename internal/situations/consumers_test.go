@@ -126,6 +126,15 @@ var consumers = []situation{{
 	may:   is("published"),
 	never: isNot(done...),
 }, {
+	name: "interest retention: nobody takes what is published",
+	on:   interest,
+	act: func(c *clients) {
+		_, err := c.tryPublish(publish{})
+		c.must(err)
+	},
+	may:   all(is("outcome_unknown"), says("no consumer takes it now")),
+	never: all(isNot("completed", "removed"), silent("publish it again")),
+}, {
 	name: "interest retention: the last consumer is deleted with work in hand",
 	on:   interest,
 	act: func(c *clients) {
