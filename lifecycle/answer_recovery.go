@@ -40,7 +40,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		return triaged(*m.Facts.Triage, in.Now)
 	case StateOutcomeUnknown:
 		if m.Verdict.Rule == ruleStranded {
-			return say("Look for its effect first", "It is in the stream and nobody delivers it again; whether a worker had it is not known: look for its effect before it is published again.")
+			return say("Look for its effect first", "It is in the stream and nobody delivers it again, unless its consumer is reset or created anew; whether a worker had it is not known: look for its effect before it is published again.")
 		}
 		return say("Look for its effect first", "Whether the work was done is not known: look it up before anything is run again.")
 	case StateRemoved:
@@ -206,19 +206,19 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	if len(m.Others) > 0 { // Those have it, or had it.
 		takers = takers.only(m.Facts.Consumer)
 	}
-	takers = takers.before(m.Facts.Key.Seq)
+	takers = takers.before(m.Facts)
 	switch {
 	case m.Facts.Stored != nil && m.Facts.Stored.Schedule != "" && len(takers.present) == 0:
 		return Answer{Headline: "It is scheduled", Text: m.Facts.Stored.fires(in.Now), Provenance: Observed}
+	case takers.gone != "" && len(takers.present) == 0:
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists.", takers.gone))
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")
 	case takers.watch && len(takers.present) == 0:
 		return say("It cannot be judged", "Its stream keeps messages after an answer, and no consumer that takes it is named as a worker's (--worker-consumers).")
-	case takers.gone != "" && len(takers.present) == 0:
-		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists.", takers.gone))
 	case takers.all(func(c ConsumerState) bool { return c.pausedAt(in.Now) }):
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", takers.present[0].resumes()))
-	case takers.all(func(c ConsumerState) bool { return c.DeliveredSeq >= m.Facts.Key.Seq }):
+	case takers.all(func(c ConsumerState) bool { return c.past(m.Facts) }):
 		return say("Not known yet", fmt.Sprintf("Consumer %s is past it; whether a worker has it is not known yet.", takers.present[0].Name))
 	case takers.all(ConsumerState.unheard):
 		return say("No worker is subscribed", fmt.Sprintf("The broker sends it once a worker subscribes to what consumer %s delivers.", takers.present[0].Name))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // takers are the consumers that take the subject of a message.
@@ -105,13 +106,22 @@ func (t takers) only(consumer string) takers {
 	return t
 }
 
-// before are the takers without the consumers that are past a sequence, unless all are: what a consumer is past it does not deliver.
-func (t takers) before(seq uint64) takers {
-	past := func(c ConsumerState) bool { return c.DeliveredSeq >= seq }
+// before are the takers without the consumers that are past a message, unless all are: what a consumer is past it does not deliver.
+func (t takers) before(m MessageFacts) takers {
+	past := func(c ConsumerState) bool { return c.past(m) }
 	if !t.all(past) {
 		t.present = slices.DeleteFunc(slices.Clone(t.present), past)
 	}
 	return t
+}
+
+// CountedAfter is how long a consumer may take to count a message that was just stored among those that it is still to deliver.
+const CountedAfter = 200 * time.Millisecond
+
+// past reports whether a consumer does not deliver a message for the first time any more: it delivered it or a later one, or it had none left to deliver when it was
+// looked at, because it looked through the stream while it took other subjects.
+func (c ConsumerState) past(m MessageFacts) bool {
+	return c.DeliveredSeq >= m.Key.Seq || c.Pending == 0 && m.Stored != nil && c.ObservedAt > m.Stored.At.Add(CountedAfter)
 }
 
 // all reports whether there are consumers and something holds of each.

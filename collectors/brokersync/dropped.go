@@ -14,6 +14,9 @@ import (
 //
 // The same is to be seen of a message that its consumer never delivered, because it took the subject only later or was reset beyond it, and of one whose
 // answer did not remove it. Which of them it is shows where a delivery is known, or where looks at the consumer prove one; else the message is stranded.
+//
+// A consumer that looked through the stream for other subjects delivered nothing then. That it overlooked a message shows where it has no more left to deliver than wait
+// behind that one.
 
 // drop notes since when consumers are past messages of this page as far as the broker's state shows, and says what follows of those that have been so for
 // [believeAfter]: a message that was just acknowledged is in the stream for another moment.
@@ -21,8 +24,8 @@ func (st *step) drop() {
 	still := map[uint64]bool{}
 	for _, o := range st.known.open {
 		m := o.Message
-		left := st.view.leftBy(m)
-		if again := readopted(st.view, m); left == nil || len(again) > 0 {
+		left := st.leftBy(m)
+		if again := st.readopted(m); left == nil || len(again) > 0 {
 			st.say(again...)
 			continue
 		}
@@ -58,13 +61,13 @@ func (st *step) say(events ...lifecycle.Event) { st.batch.Events = append(st.bat
 
 // leftBy is the consumer that is past a message in the stream and awaits no answer to it, although none is known; nil where there is none. Where several
 // take the message each of them must be past it, or have its answer.
-func (v view) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
-	if present, known := v.Present.Has(m.Key.Seq); !known || !present {
+func (st *step) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
+	if !st.view.has(m) {
 		return nil
 	}
-	for _, p := range v.partsOf(m) {
-		c := v.consumerOf(p)
-		if c == nil || !c.isPast(m.Key.Seq) || len(p.Claims) > 0 {
+	for _, p := range st.view.partsOf(m) {
+		c := st.view.consumerOf(p)
+		if c == nil || !st.isPast(c, m.Key.Seq) || len(p.Claims) > 0 {
 			return nil
 		}
 		if !answered(p) && !exhausted(p, *c) {
@@ -74,10 +77,25 @@ func (v view) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
 	return left
 }
 
-// isPast reports whether a consumer is past a message and surely awaits no answer to it.
-func (c Consumer) isPast(seq uint64) bool {
-	return !c.fromBeforeReset() && seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.surelySingle() && seq != c.DeliveredSeq))
+// has reports whether a message was in the stream when that was looked at.
+func (v view) has(m lifecycle.MessageFacts) bool {
+	present, known := v.Present.Has(m.Key.Seq)
+	return known && present
 }
+
+// isPast reports whether a consumer is past a message in the stream and surely awaits no answer to it.
+func (st *step) isPast(c *Consumer, seq uint64) bool {
+	switch {
+	case c.fromBeforeReset():
+		return false
+	case c.comesAfter(seq):
+		return c.Pending < uint64(len(st.known.open)) && c.Pending <= st.surelyBehind(c, seq)
+	}
+	return c.AckPending == 0 || seq <= c.FloorSeq || (c.surelySingle() && seq != c.DeliveredSeq)
+}
+
+// comesAfter reports whether a message comes after all that the consumer delivered.
+func (c Consumer) comesAfter(seq uint64) bool { return seq > c.DeliveredSeq }
 
 // fromBeforeReset reports whether the broker may tell what a consumer had delivered before it was reset to its beginning: where it was just writing that
 // down, it goes on telling it until the next delivery. It knows no time of the last delivery then, as after a restart.
@@ -95,7 +113,7 @@ func answered(m lifecycle.MessageFacts) bool {
 // prove. Of a message of which nothing was seen the waits of all its attempts must have been over.
 func (st *step) dropped(c Consumer, m lifecycle.MessageFacts, since lifecycle.Micros) bool {
 	switch {
-	case st.view.Kept || c.MaxDeliver <= 0 || c.beganBehind(m):
+	case st.view.Kept || c.MaxDeliver <= 0 || c.beganBehind(m) || c.comesAfter(m.Key.Seq):
 		return false
 	case m.CurrentAttempt() > 0 || len(evidenceOf(m, c)) > 0:
 		return true
@@ -111,22 +129,24 @@ func (st *step) dropped(c Consumer, m lifecycle.MessageFacts, since lifecycle.Mi
 	return over <= since
 }
 
-// readopted says of a stranded message that a consumer delivers it after all: one that was created since, or that was reset to it.
-func readopted(v view, m lifecycle.MessageFacts) []lifecycle.Event {
+// readopted says of a stranded message that a consumer delivers it after all: one that was created since, that was reset to it, or that looks through the stream
+// anew since its broker started again.
+func (st *step) readopted(m lifecycle.MessageFacts) []lifecycle.Event {
 	if !m.Stranded() {
 		return nil
 	}
-	for _, p := range v.partsOf(m) {
-		c := v.consumerOf(p)
+	for _, p := range st.view.partsOf(m) {
+		c := st.view.consumerOf(p)
 		if c == nil {
 			continue
 		}
 		holds := c.surelySingle() && c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
 		at := c.CreatedAt
 		if at <= m.StrandedAt { // It was reset.
-			at = max(v.ConsumersAt.Truncate(time.Second), m.StrandedAt+1)
+			at = max(st.view.ConsumersAt.Truncate(time.Second), m.StrandedAt+1)
 		}
-		if c.CreatedAt > m.StrandedAt || m.Key.Seq > c.DeliveredSeq || holds {
+		comes := c.comesAfter(m.Key.Seq) && c.Pending > st.mayWaitBehind(c, m.Key.Seq)
+		if c.CreatedAt > m.StrandedAt || comes || holds {
 			return []lifecycle.Event{newEvent(lifecycle.Adopted, m, c, at, uint64(m.StrandedAt))}
 		}
 	}

@@ -2,6 +2,7 @@ package brokersync
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,12 +217,15 @@ func (w *world) line(parts []string) error {
 	return f.done()
 }
 
+// all is the number of messages that a consumer is still to deliver where it looked at none after the last one that it delivered.
+const all = math.MaxInt
+
 // consumer replaces the state of a consumer.
 func (w *world) consumer(name string, f *fields) error {
 	c := Consumer{ConsumerState: lifecycle.ConsumerState{
 		Stream: w.seen.Stream, Name: name, CreatedAt: at(f.duration("created", -time.Hour)), AckWait: f.duration("ack_wait", time.Second),
 		MaxDeliver: f.number("max_deliver", 3), MaxAckPending: f.number("max_ack_pending", 1), AckPending: f.number("pending", 0),
-		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", 0)), DeliveredAt: f.instant("last"),
+		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", all)), DeliveredAt: f.instant("last"),
 		ObservedAt: f.instant("seen"), PausedUntil: f.instant("paused-until"),
 	}}
 	c.Paused, c.Filters = c.PausedUntil.Known(), []string{"genbrain.agents.a.tasks.>"}

@@ -50,7 +50,8 @@ type step struct {
 	repaired map[uint64]bool // Messages of which the batch already has what the stream says.
 	batch    lifecycle.Batch
 
-	believing bool // A consumer is past a message of this page, for too short a time to say so.
+	counted   map[string][]uint64 // See [step.countedBy]; nil before anybody asked.
+	believing bool                // A consumer is past a message of this page, for too short a time to say so.
 }
 
 // stages are what a step does, in this order: each relies on what those before it asked. Judging comes last, so that it is done once.

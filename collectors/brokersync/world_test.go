@@ -74,6 +74,9 @@ func (w *world) observe(o order, cursor uint64) Observation {
 	seen := w.look.seen
 	seen.Msgs, seen.ConsumersAt = uint64(len(w.look.stored)), seen.At
 	for _, c := range w.look.consumers {
+		if c.Pending == all {
+			c.Pending = w.after(c)
+		}
 		if !c.ObservedAt.Known() {
 			c.ObservedAt = seen.At
 		}
@@ -88,6 +91,16 @@ func (w *world) observe(o order, cursor uint64) Observation {
 		return Observation{Stream: seen.Stream, Absent: true, Removed: seen.Removed, Capture: seen.Capture}
 	}
 	return seen
+}
+
+// after is how many messages that a consumer takes come after the last one that it delivered.
+func (w *world) after(c Consumer) (n uint64) {
+	for seq, subject := range w.look.stored {
+		if c.comesAfter(seq) && lifecycle.MatchesAny(c.Filters, subject) {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *world) presence(cursor uint64) Presence {

@@ -3,10 +3,26 @@
 package situations
 
 import (
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// overlooked lets a consumer look past a message while it takes other subjects, and take its subject then.
+func (c *clients) overlooked() {
+	worker := c.workers(c.only("other"))
+	c.publish(publish{})
+	c.nothingFor(worker)
+	c.workers()
+}
+
+// nothingFor lets a worker ask in vain.
+func (c *clients) nothingFor(worker jetstream.Consumer) {
+	if m := c.tryPull(worker, time.Second); m != nil {
+		c.must(errors.New("its worker was given a message"))
+	}
+}
 
 // changed is a land of its own, whose streams a row changes.
 func changed(row string, like land) land { return land{name: "changed: " + row, streams: like.streams} }
@@ -167,6 +183,28 @@ var changes = []situation{{
 	},
 	may:   all(is("completed"), of("passed", all(is("published"), noAttempt(0)))),
 	never: of("passed", all(isNot(done...), noAttempt(0))),
+}, {
+	name: "a consumer looks past a message while it takes other subjects",
+	act: func(c *clients) {
+		c.overlooked()
+		c.nothingFor(c.workers())
+	},
+	may:    all(is("outcome_unknown"), noAttempt(0), says("nobody delivers it again"), findsNo(wrongs...)),
+	never:  all(isNot("completed", "removed", "exhausted", "terminated"), noAttempt(0)),
+	settle: 14 * time.Second, // It may be believed then.
+}, {
+	name: "a consumer looks past a message while it takes other subjects, and delivers it once its broker starts again",
+	on:   forgetful("where it looked"),
+	mode: live,
+	act: func(c *clients) {
+		c.overlooked()
+		c.untilStateIs("", "outcome_unknown")
+		c.meanwhile(c.memory.Restart)
+		worker := c.workers()
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
+	never: isNot("removed", "exhausted", "terminated"),
 }, {
 	name: "a consumer that allows fewer attempts is given the subject of a message that another's worker had",
 	act: func(c *clients) {
