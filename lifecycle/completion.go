@@ -88,8 +88,10 @@ func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
 // take adds what a report says of m.
 func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
 	fits := said.by(own) && (said.MsgID == "" || said.MsgID == own.MsgID)
+	stored := own // It may have been delivered before the first delivery that is known.
+	stored.Runs = nil
 	for _, at := range []Micros{said.CompletedAt, said.LastCompletedAt} {
-		if fits && at.Known() && t.mayBeSpokenOf(own, at) && t.speaksOf(said, copies, at) < 0 {
+		if fits && at.Known() && t.mayBeSpokenOf(stored, at) && t.speaksOf(said, copies, at) < 0 {
 			b.unboundAt = earliest(b.unboundAt, at)
 		}
 	}
