@@ -6,8 +6,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// surelyBehind is how many messages of this page a consumer counted, when it was looked at, among those that it is still to deliver, if it is to deliver the message of
-// that sequence.
+// surelyBehind is how many messages of this page a consumer surely had left to deliver after the one of a sequence when it was looked at, if it had that one left.
 func (st *step) surelyBehind(c *Consumer, seq uint64) uint64 {
 	if st.counted == nil {
 		st.counted = st.countedBy()

@@ -193,6 +193,27 @@ var changes = []situation{{
 	never:  all(isNot("completed", "removed", "exhausted", "terminated"), noAttempt(0)),
 	settle: 14 * time.Second, // It may be believed then.
 }, {
+	name:  "a consumer looks past a message while it takes other subjects, and delivers it once it is reset",
+	since: resettable,
+	act: func(c *clients) {
+		c.overlooked()
+		c.seen()
+		c.resetConsumer(0)
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
+	never: isNot("removed", "exhausted", "terminated"),
+}, {
+	name: "a consumer looks past a message while it takes other subjects, and delivers it once it is created again",
+	act: func(c *clients) {
+		c.overlooked()
+		c.seen()
+		c.deleteConsumer()
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
+	never: isNot("removed", "exhausted", "terminated"),
+}, {
 	name: "a consumer looks past a message while it takes other subjects, and delivers it once its broker starts again",
 	on:   forgetful("where it looked"),
 	mode: live,
