@@ -118,9 +118,10 @@ func (w *life) changeBackoff() {
 	w.worker.wait = slices.Min(backoff)
 }
 
-// changeKinds lets the worker's consumer take other types of tasks. What a stream with Interest retention keeps then is another question.
+// changeKinds lets the worker's consumer take other types of tasks. What a stream with Interest retention keeps then is another question, and nothing tells what it took before
+// it was looked at for the first time.
 func (w *life) changeKinds() {
-	if !w.worker.awaits() || w.land.streams[0].Retention == jetstream.InterestPolicy {
+	if w.mode == afterwards || !w.worker.awaits() || w.land.streams[0].Retention == jetstream.InterestPolicy {
 		return
 	}
 	takes := []string{"genbrain.agents." + w.agent + ".tasks.>"}
