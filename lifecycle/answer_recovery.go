@@ -173,15 +173,17 @@ func deadWithoutEntry(m MessageTrace, in TraceInput) Answer {
 	if silent && m.Verdict.State == StateExhausted {
 		why = "One consumer has used up its attempts"
 	}
-	a := Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nothing happens to it by itself.", At: m.Verdict.Since, Provenance: Inferred}
+	a := Answer{Headline: "Somebody must decide", At: m.Verdict.Since, Provenance: Inferred}
+	if silent {
+		a.Headline = "Another consumer may deliver it"
+	}
 	switch {
 	case in.EntriesRead <= m.Verdict.Since:
 		a.Text = why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then."
 	case silent:
 		a.Text = why + ", and no dead-letter entry was seen."
-	}
-	if silent {
-		a.Headline = "Another consumer may deliver it"
+	default:
+		a.Text = why + ", and no dead-letter entry was seen: nothing happens to it by itself."
 	}
 	return a
 }

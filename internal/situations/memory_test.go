@@ -11,20 +11,24 @@ import (
 // keptInMemory is for consumers that are gone when their broker starts again.
 func keptInMemory(cfg *jetstream.ConsumerConfig) { cfg.MemoryStorage = true }
 
+// heldAndForgotten lets a worker have one of two messages while the broker starts again, and forgets its consumer.
+func (c *clients) heldAndForgotten() (worker jetstream.Consumer) {
+	worker = c.workers(keptInMemory)
+	c.publish(publish{})
+	c.publish(publish{task: "waits"})
+	c.heartbeat(c.pull(worker))
+	c.seen()
+	c.meanwhile(c.memory.Restart)
+	return worker
+}
+
 // memories are of brokers that start again, and of what they kept in memory alone.
 var memories = []situation{{
 	name: "a consumer is kept in memory, and its broker starts again while its worker has a message",
 	on:   forgetful("a consumer in memory"),
 	mode: live,
-	act: func(c *clients) {
-		worker := c.workers(keptInMemory)
-		c.publish(publish{})
-		c.publish(publish{task: "waits"})
-		c.heartbeat(c.pull(worker))
-		c.seen()
-		c.meanwhile(c.memory.Restart)
-	},
-	may: all(is("delivered", "processing"), says("does not exist"), unblamed, of("waits", all(is("published"), says("does not exist"), noAttempt(0), unblamed))),
+	act:  func(c *clients) { c.heldAndForgotten() },
+	may:  all(is("delivered", "processing"), says("does not exist"), unblamed, of("waits", all(is("published"), says("does not exist"), noAttempt(0), unblamed))),
 	never: all(isNot("completed", "removed", "exhausted", "terminated"), silent("publish it again", "nothing was stored"),
 		of("waits", all(isNot("completed", "removed", "exhausted", "terminated"), silent("publish it again", "nothing was stored")))),
 }, {
@@ -32,13 +36,7 @@ var memories = []situation{{
 	on:   forgetful("a consumer in memory that is made anew"),
 	mode: live,
 	act: func(c *clients) {
-		worker := c.workers(keptInMemory)
-		c.publish(publish{})
-		c.publish(publish{task: "waits"})
-		former := c.pull(worker)
-		c.heartbeat(former)
-		c.seen()
-		c.meanwhile(c.memory.Restart)
+		worker := c.heldAndForgotten()
 		c.workers(keptInMemory)
 		again := c.pull(worker)
 		c.heartbeat(again)
