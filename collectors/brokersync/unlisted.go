@@ -82,7 +82,7 @@ func (c *Collector) notStored(t lifecycle.TaskFacts, deleted lifecycle.Micros) l
 	}
 	switch {
 	case c.keptForNobody(t):
-		e.Detail.Reason = "no consumer took its subject, without which its stream keeps nothing (Interest retention)"
+		e.Detail.Reason = "no consumer was seen to take its subject, without which its stream keeps nothing (Interest retention)"
 	case c.mayBeOlder(t):
 		e.Detail.Reason = "a message that was stored before capture began may have its message id"
 	case deleted.Known() && t.FirstAt <= deleted.Add(fleet.RecordRetention):

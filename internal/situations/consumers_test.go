@@ -132,7 +132,7 @@ var consumers = []situation{{
 		_, err := c.tryPublish(publish{})
 		c.must(err)
 	},
-	may:   all(is("outcome_unknown"), says("no consumer took its subject")),
+	may:   all(is("outcome_unknown"), says("no consumer was seen to take its subject")),
 	never: all(isNot("completed", "removed"), silent("publish it again")),
 }, {
 	name: "interest retention: the last consumer is deleted with work in hand",
