@@ -43,7 +43,7 @@ type Throughput struct {
 
 // Failures counts what went wrong.
 type Failures struct {
-	AttemptsHour int64            `json:"attempts_last_hour" doc:"Attempts that ended by nak, termination or timeout." example:"1"`
+	AttemptsHour int64            `json:"attempts_last_hour" doc:"Attempts that ended by nak, termination or timeout. One of which only its agent's reports tell is not counted." example:"1"`
 	AttemptsDay  int64            `json:"attempts_last_day" example:"9"`
 	HowDay       map[string]int64 `json:"how_last_day" doc:"The same by how they ended."`
 	DiedDay      int64            `json:"died_last_day" doc:"Tasks that ended exhausted, dead-lettered or unknown." example:"2"`
