@@ -225,8 +225,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 			return found(LayerExecution, "The agent reports work in an attempt that began after completion.")
 		}
 	case t.completedWithin(c):
-		if !leaked && !t.recordedBefore(c.After) {
-			return found(LayerUnknown, "Completion was reported before this attempt began, and recorded in it: whether it did the work again is not known.")
+		if !leaked {
+			return found(LayerUnknown, "Completion was known before this attempt began, and recorded in it: whether it did the work again is not known.")
 		}
 	case !surely:
 		return found(LayerUnknown, "Whether completion was recorded before this attempt began, or by it, cannot be told.")
@@ -284,7 +284,7 @@ func (t *TaskFacts) completedSurelyBefore(c DeliveryCopy, records Micros) bool {
 	return t.recordedBefore(records) || t.reportedBefore(c, c.Surely)
 }
 
-// completedWithin reports whether a completion was recorded while the acknowledged attempt ran: after an earlier record it is counted as a leak already.
+// completedWithin reports whether a completion was recorded while the acknowledged attempt ran.
 func (t *TaskFacts) completedWithin(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= c.After && d.At <= c.AckedAt })
 }

@@ -225,11 +225,13 @@ func (t *TaskFacts) unaccounted(found []Case) int {
 	return n
 }
 
-// sameRepeats are the findings that a report may speak of: they are about attempts of which nobody said that they ran.
+// sameRepeats are the findings that a report may speak of: they are about attempts of which nobody said that they ran. Where messages have the same id, they are
+// about one that a worker had when it reported.
 func (t *TaskFacts) sameRepeats(r *ReportFacts, found []Case) (fits []int) {
 	for i, c := range found {
 		open := c.Attempt > 0 && (c.Layer == LayerIdempotency || c.Layer == LayerUnknown)
-		if open && slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key == c.Message && r.mayBeOf(o, c.Attempt) }) {
+		of := slices.IndexFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key == c.Message && o.Attempt == c.Attempt })
+		if open && of >= 0 && r.mayBeOf(t.Copies[of], c.Attempt) && t.tells(t.Copies[of], r.DuplicateAt) {
 			fits = append(fits, i)
 		}
 	}

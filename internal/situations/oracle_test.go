@@ -74,13 +74,8 @@ func (w *life) repeatsNamed(task string, s story) error {
 	if w.partner != nil || w.renewed || w.unheard.Load() || w.recordLost(task) || idle {
 		return nil
 	}
-	told, over := s.layers(), 0
-	for of, said := range w.said {
-		if of.task == task && of.key != 0 && said.over {
-			over++ // A repeat that wrote the record again may not be named (docs/situations.md).
-		}
-	}
-	if named := told.idempotency + told.execution + told.unknown; named < w.keyed[task]-over {
+	told := s.layers()
+	if named := told.idempotency + told.execution + told.unknown; named < w.keyed[task] {
 		return fmt.Errorf("%d repeats of task %q are named (%+v), and %d were acknowledged", named, task, told, w.keyed[task])
 	}
 	return nil
