@@ -223,10 +223,21 @@ func evidenceOfParts(parts []MessageFacts, t *TaskFacts) []evidence {
 	return out
 }
 
+// OfPart is an open message as the i-th of its consumers has it, with those of the reports that speak of what that one did.
+func (o OpenMessage) OfPart(parts []MessageFacts, i int) OpenMessage {
+	o.Message = parts[i]
+	if len(parts) > 1 {
+		o.Task.Reports = reportsOfPart(o.Task.Reports, parts, i)
+	}
+	return o
+}
+
 // reportsOfPart are those of a message's reports that speak of what one of its consumers did: its worker made them. Which consumer another agent means cannot be told.
 func reportsOfPart(reports []ReportFacts, parts []MessageFacts, i int) (out []ReportFacts) {
 	for _, r := range reports {
-		same := func(p MessageFacts) bool { return r.Agent != "" && p.Worker == r.Agent }
+		same := func(p MessageFacts) bool {
+			return r.Agent != "" && firstText(p.Worker, AgentOfConsumer(p.Consumer)) == r.Agent
+		}
 		if same(parts[i]) && slices.IndexFunc(parts, same) == i {
 			out = append(out, r)
 		}

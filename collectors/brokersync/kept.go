@@ -116,9 +116,9 @@ func (v view) partsOfOpen(open []lifecycle.OpenMessage) []lifecycle.OpenMessage 
 	}
 	var out []lifecycle.OpenMessage
 	for _, o := range open {
-		for _, p := range v.partsOf(o.Message) {
-			o.Message = p
-			out = append(out, o)
+		parts := v.partsOf(o.Message)
+		for i := range parts {
+			out = append(out, o.OfPart(parts, i))
 		}
 	}
 	return out

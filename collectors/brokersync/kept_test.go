@@ -1,0 +1,23 @@
+package brokersync
+
+import (
+	"testing"
+
+	"fleetglass/lifecycle"
+)
+
+// Of two consumers that take a message, a report says nothing of the one whose worker did not make it: no lease of that one counts from it.
+func TestAReportSpeaksOfTheConsumerOfItsWorker(t *testing.T) {
+	t.Parallel()
+	consumer := func(name string) Consumer {
+		return Consumer{ConsumerState: lifecycle.ConsumerState{Stream: lifecycle.StreamID{Name: "TASKS"}, Name: name}}
+	}
+	v := view{Observation: Observation{Kept: true, Consumers: []Consumer{consumer("a-task-worker"), consumer("b-task-worker")}}}
+	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1}
+	task := lifecycle.TaskFacts{Reports: []lifecycle.ReportFacts{{Agent: "a", MsgID: "T1", Attempt: 1, ClaimedAt: 2}}}
+	stored := &lifecycle.StoredFacts{At: 1, MsgID: "T1", Subject: "genbrain.agents.a.tasks.work"}
+	open := v.partsOfOpen([]lifecycle.OpenMessage{{Message: lifecycle.MessageFacts{Key: key, Stored: stored}, Task: task}})
+	if len(open) != 2 || len(open[0].Task.Reports) != 1 || len(open[1].Task.Reports) != 0 {
+		t.Errorf("%+v", open)
+	}
+}
