@@ -109,6 +109,7 @@ type mail struct {
 	unasked    bool                 // It was given to a worker from whom its consumer awaits no answer, or may have been.
 	swept      bool                 // A worker acknowledged a later one, of a consumer for which that acknowledges all before it.
 	passed     bool                 // A workers' consumer came that begins after it.
+	leftOut    bool                 // The worker's consumer took other subjects while it waited.
 	gone       bool                 // In the end it is not in the stream.
 	unwanted   bool                 // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
@@ -133,6 +134,8 @@ func (m *mail) whyUnknown() string {
 		return "its consumer awaits no answer"
 	case m.passed:
 		return "its consumer began after it"
+	case m.leftOut && m.had == 0:
+		return "its consumer looked past it while it took other subjects"
 	case m.unclaimed && m.gone:
 		return "dropped by its stream with its consumer"
 	case m.watched && m.gone:

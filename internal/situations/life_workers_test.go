@@ -131,6 +131,9 @@ func (w *life) changeKinds() {
 			takes = append(takes, "genbrain.agents."+w.agent+".tasks."+kind)
 		}
 	}
+	for _, m := range w.letters {
+		m.leftOut = m.leftOut || !w.worker.takes(m.kind)
+	}
 	w.note("consumer changed: takes %v", takes)
 	w.change(func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject, cfg.FilterSubjects = "", takes })
 }
