@@ -93,7 +93,7 @@ func (w wire) proved() bool {
 }
 
 // contested reports whether the broker tells of an answer and of a deletion, as one does that forgot the answer, and no line of a worker tells which it was
-// ("What does not hold yet" in docs/situations.md).
+// ("What nobody can tell" in docs/situations.md).
 func (w wire) contested() bool {
 	return w.count(lifecycle.AckConfirmed) > 0 && w.count(lifecycle.TermConfirmed) > 0 && w.count(lifecycle.Acked)+w.count(lifecycle.Terminated) == 0
 }
