@@ -3,7 +3,6 @@ package alerts
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"fleetglass/lifecycle"
 )
@@ -129,18 +128,6 @@ func served(f *Facts, agent string) bool {
 
 // takes reports whether a consumer takes tasks of the agent, or may.
 func takes(c lifecycle.ConsumerState, agent string) bool {
-	return len(c.Filters) == 0 || slices.ContainsFunc(c.Filters, func(p string) bool { return mayTake(p, agent) })
-}
-
-// mayTake reports whether a filter may match tasks of the agent, whose subjects are <prefix>.agents.<agent>.tasks.<type>.
-func mayTake(pattern, agent string) bool {
-	for i, token := range strings.Split(pattern, ".") {
-		if token == ">" {
-			return true
-		}
-		if i == 2 {
-			return token == "*" || token == agent
-		}
-	}
-	return false
+	agents, all := c.TakesOf()
+	return all || slices.Contains(agents, agent)
 }

@@ -22,13 +22,13 @@ type Agent struct {
 	Durations  Maybe[Typical]   `json:"durations" doc:"Running time of the tasks it completed in the last 7 days; null when there are none."`
 	CostDay    *float64         `json:"cost_usd_last_day" doc:"Reported cost of its tasks that were published in the last 24 hours; null when none was reported." example:"4.2"`
 	LastSeenAt Instant          `json:"last_seen_at" doc:"When it last took a delivery, sent a heartbeat or answered, to the minute."`
-	Consumers  []Consumer       `json:"consumers" nullable:"false"`
+	Consumers  []Consumer       `json:"consumers" nullable:"false" doc:"Those that are named after it, and other workers' consumers that take its tasks."`
 	Links      AgentLinks       `json:"links"`
 }
 
 // Queue is what waits for an agent.
 type Queue struct {
-	Pending  *uint64 `json:"pending" doc:"Stored messages that its consumers have not delivered, by the state of the broker; null when that is not known."`
+	Pending  *uint64 `json:"pending" doc:"Stored messages that its consumers have not delivered, by the state of the broker, without those of consumers that take other agents' tasks too; null when that is not known."`
 	OldestAt Instant `json:"oldest_at" doc:"When the oldest message that no worker has now was stored."`
 }
 

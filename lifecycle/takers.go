@@ -203,6 +203,25 @@ func MatchesAny(filters []string, subject string) bool {
 	return len(filters) == 0
 }
 
+// TakesOf lists the agents whose tasks the consumer may take, as its filters name them; all says that they may be those of every agent. Subjects of tasks are
+// <prefix>.agents.<agent>.tasks.<type>.
+func (c ConsumerState) TakesOf() (agents []string, all bool) {
+	for _, filter := range c.Filters {
+		tokens := strings.Split(filter, ".")
+		at := 2
+		if i := slices.Index(tokens, "agents"); i > 0 {
+			at = i + 1 // Behind a prefix of several tokens.
+		}
+		switch rest := slices.Index(tokens, ">"); {
+		case rest >= 0 && rest <= at, at < len(tokens) && tokens[at] == "*":
+			return nil, true
+		case at < len(tokens) && !slices.Contains(agents, tokens[at]):
+			agents = append(agents, tokens[at])
+		}
+	}
+	return agents, len(c.Filters) == 0
+}
+
 // matches is the matching of NATS: * is one token, a final > is one or more.
 func matches(filter, subject string) bool {
 	for {

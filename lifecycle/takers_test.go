@@ -1,6 +1,9 @@
 package lifecycle
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestFiltersMatchAsTheBrokerMatches(t *testing.T) {
 	t.Parallel()
@@ -30,5 +33,29 @@ func TestFiltersMatchAsTheBrokerMatches(t *testing.T) {
 	}
 	if !MatchesAny(nil, "a.b") || !MatchesAny([]string{"x", "a.*"}, "a.b") || MatchesAny([]string{"x", "y"}, "a.b") {
 		t.Error("several filters: any one matches, none matches everything")
+	}
+}
+
+func TestFiltersNameTheAgentsWhoseTasksTheyMatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		filters []string
+		agents  []string
+		all     bool
+	}{
+		{nil, nil, true},
+		{[]string{"genbrain.agents.cto.tasks.>"}, []string{"cto"}, false},
+		{[]string{"genbrain.agents.cto.tasks.review", "genbrain.agents.cso.tasks.>", "genbrain.agents.cto.tasks.plan"}, []string{"cto", "cso"}, false},
+		{[]string{"org.genbrain.agents.cto.tasks.>"}, []string{"cto"}, false},
+		{[]string{"genbrain.*.cto.tasks.>"}, []string{"cto"}, false},
+		{[]string{"genbrain.agents.cto.tasks.>", "genbrain.agents.*.tasks.review"}, nil, true},
+		{[]string{"genbrain.agents.>"}, nil, true},
+		{[]string{"genbrain.>"}, nil, true},
+		{[]string{">"}, nil, true},
+		{[]string{"genbrain.agents"}, nil, false},
+	} {
+		if agents, all := (ConsumerState{Filters: c.filters}).TakesOf(); !slices.Equal(agents, c.agents) || all != c.all {
+			t.Errorf("%v: %v, all: %v", c.filters, agents, all)
+		}
 	}
 }

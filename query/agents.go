@@ -15,10 +15,10 @@ type AgentStatistics struct {
 	Name      string
 	States    map[lifecycle.State]int64 // Its tasks by state; states without tasks are absent.
 	Tasks     int64
-	Leases    []lifecycle.Lease // Worst first.
-	Consumers []lifecycle.ConsumerState
+	Leases    []lifecycle.Lease         // Worst first.
+	Consumers []lifecycle.ConsumerState // Those named after it, and other workers' consumers that take its tasks.
 
-	Pending       uint64 // Messages that its consumers have not delivered, by the broker's state.
+	Pending       uint64 // Messages that its consumers have not delivered, by the broker's state, without consumers that take other agents' tasks too.
 	PendingKnown  bool
 	OldestWaiting lifecycle.Micros // When the oldest message that no worker has now was stored; zero when there is none.
 
@@ -138,8 +138,9 @@ func (s *Service) Agents(ctx context.Context) (Agents, error) {
 		b.addLoad(load)
 		b.addDurations(durations)
 		b.addInFlight(inFlight)
-		b.addConsumers(consumers)
-		return Agents{AsOf: now, All: b.named(s.agentNames(facets, consumers, inFlight)), Unnamed: *b.agent(""), Partial: inFlight.Partial}, nil
+		names := s.agentNames(facets, consumers, inFlight)
+		b.addConsumers(consumers, names)
+		return Agents{AsOf: now, All: b.named(names), Unnamed: *b.agent(""), Partial: inFlight.Partial}, nil
 	})
 }
 
@@ -262,15 +263,44 @@ func (b agentBook) addInFlight(f InFlight) {
 	}
 }
 
-func (b agentBook) addConsumers(consumers Consumers) {
-	for _, c := range consumers.All {
-		a := b.agent(b.agentOf(c.Name))
-		a.Consumers = append(a.Consumers, c)
-		a.LastSeen = max(a.LastSeen, c.DeliveredAt)
-		if !c.Gone {
-			a.Pending, a.PendingKnown = a.Pending+c.Pending, true
+// addConsumers gives each agent its consumers; names are all agents. One that is gone is that of the agent that it is named after, and of others while no consumer
+// takes their tasks.
+func (b agentBook) addConsumers(consumers Consumers, names []string) {
+	for _, gone := range []bool{false, true} {
+		for _, c := range consumers.All {
+			if c.Gone != gone {
+				continue
+			}
+			own := b.agentOf(c.Name)
+			b.agent(own).addConsumer(c, true)
+			agents, all := c.TakesOf()
+			if all {
+				agents = names
+			}
+			for _, name := range agents {
+				if a := b.agent(name); name != own && !c.Watches && !(gone && a.served()) {
+					a.addConsumer(c, !all && len(agents) == 1)
+				}
+			}
 		}
 	}
+}
+
+// addConsumer adds a consumer; alone says that it delivers no other agent's tasks.
+func (a *AgentStatistics) addConsumer(c lifecycle.ConsumerState, alone bool) {
+	a.Consumers = append(a.Consumers, c)
+	if !alone {
+		return
+	}
+	a.LastSeen = max(a.LastSeen, c.DeliveredAt)
+	if !c.Gone {
+		a.Pending, a.PendingKnown = a.Pending+c.Pending, true
+	}
+}
+
+// served reports whether one of its consumers is there.
+func (a *AgentStatistics) served() bool {
+	return slices.ContainsFunc(a.Consumers, func(c lifecycle.ConsumerState) bool { return !c.Gone })
 }
 
 // named lists the agents of those names, in their order.
