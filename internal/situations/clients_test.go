@@ -4,6 +4,7 @@ package situations
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ type clients struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	agent   string
+	pool    string             // The agent that its workers' consumer is named after; empty for its own.
 	records records            // Where their idempotency records are.
 	url     string             // Of the broker, for who speaks its protocol by hand.
 	clock   *clock             // Of the broker; nil where it cannot be set.
@@ -443,10 +445,13 @@ func (c *clients) purge() {
 	c.must(s.Purge(c.ctx, jetstream.WithPurgeSubject("genbrain.agents."+c.agent+".tasks.>")))
 }
 
+// durable is the name of the agent's workers' consumer.
+func (c *clients) durable() string { return cmp.Or(c.pool, c.agent) + byFirst }
+
 // deleteConsumer removes the agent's consumer.
 func (c *clients) deleteConsumer() {
 	c.halt()
-	c.must(c.js.DeleteConsumer(c.ctx, "TASKS", c.agent+"-task-worker"))
+	c.must(c.js.DeleteConsumer(c.ctx, "TASKS", c.durable()))
 }
 
 // until waits for something that the row's clients can see.

@@ -2,7 +2,17 @@
 
 package situations
 
+import "strings"
+
 // What agents of random worlds report about messages: of what they have and had, and of what they never had.
+
+// reporter is the agent as which the worker of a delivery reports.
+func (w *life) reporter(d delivery) string {
+	if !w.asCrew {
+		return w.agent
+	}
+	return strings.TrimSuffix(d.by.name, byFirst)
+}
 
 // sayCompleted reports the completion of a message that a worker has.
 func (w *life) sayCompleted() {
@@ -10,7 +20,7 @@ func (w *life) sayCompleted() {
 		w.note("report of %d", d.of.seq)
 		w.know(func() { d.of.reported = true; w.isSaid(d.of, func(s *saying) { s.reported = true }) })
 		id := d.Headers().Get("Nats-Msg-Id")
-		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
+		w.report(w.reporter(d), "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
 	}
 }
 
@@ -53,7 +63,7 @@ func (w *life) sayDoing() {
 	if d.repeats { // It does again what is done.
 		w.know(func() { w.redone[d.of.task]++ })
 	}
-	w.report(w.agent, kind, d.of.task, data)
+	w.report(w.reporter(d), kind, d.of.task, data)
 }
 
 // catchRepeat lets a worker that finds its work recorded or reported say so, and acknowledge.
@@ -65,7 +75,7 @@ func (w *life) catchRepeat() {
 		w.lets(i)
 		w.note("report duplicate_caught of %d, attempt %d", d.of.seq, d.deed.n)
 		w.know(func() { w.repeats[d.of.task]++ })
-		w.report(w.agent, "duplicate_caught", d.of.task, map[string]any{"message_id": d.Headers().Get("Nats-Msg-Id"), "attempt": d.deed.n})
+		w.report(w.reporter(d), "duplicate_caught", d.of.task, map[string]any{"message_id": d.Headers().Get("Nats-Msg-Id"), "attempt": d.deed.n})
 		w.acknowledged(d)
 		w.know(func() { w.repeats[d.of.task]-- }) // It is one repeat, which both of these count.
 		return

@@ -27,6 +27,7 @@ type life struct {
 
 	mode     mode
 	talks    bool  // Its workers report what they do.
+	asCrew   bool  // They report as the agents that their consumers are named after.
 	grave    bool  // Its messages die soon, and somebody decides about them.
 	worker   *crew // Nil while there is none.
 	partner  *crew // A second workers' consumer; nil until it comes.
@@ -178,6 +179,10 @@ func (w *life) live(c *clients) {
 	w.clients = c
 	w.tap()
 	w.grave = w.glass != nil && w.random.IntN(2) == 0
+	if w.random.IntN(3) == 0 {
+		w.pool = w.agent + "-pool"
+	}
+	w.asCrew = w.random.IntN(2) == 0
 	w.hire()
 	w.post("", nil)
 	steps, most := w.steps(), 14

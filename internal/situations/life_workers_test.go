@@ -16,7 +16,9 @@ func (w *life) hire() {
 	if w.worker != nil {
 		return
 	}
-	w.worker = w.recruit(worker(w.agent))
+	cfg := worker(w.agent)
+	cfg.Durable = w.durable()
+	w.worker = w.recruit(cfg)
 }
 
 // hirePartner makes a second workers' consumer, where the stream allows that. It gets every message that is there, whoever acknowledged it before.
@@ -88,7 +90,7 @@ func (w *life) pauseWorker() {
 	until := time.Now().Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
 	w.note("consumer paused until %s", until.Format("05.000"))
 	w.unpaused = until
-	_, err := w.js.PauseConsumer(w.ctx, "TASKS", w.agent+"-task-worker", until)
+	_, err := w.js.PauseConsumer(w.ctx, "TASKS", w.durable(), until)
 	w.must(err)
 }
 
@@ -395,12 +397,13 @@ func (w *life) complete() {
 func (w *life) completes(d delivery) {
 	w.note("record of %d", d.of.seq)
 	w.know(func() {
-		d.of.recorded, d.of.overdue = true, d.of.overdue || time.Since(d.at) > d.by.wait
+		d.of.recorded = true
 		w.isSaid(d.of, recorded)
 	})
 	w.record(d.of.task, map[string]any{
 		"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
 	})
+	w.know(func() { d.of.overdue = d.of.overdue || time.Since(d.at) > d.by.wait })
 }
 
 // audit lets a second consumer take the same subject, where the stream allows that, and acknowledge what it gets.
@@ -427,7 +430,7 @@ func (w *life) forge() {
 	if m := pick(w.random, w.letters); m != nil && m.seq != 0 {
 		w.note("forged ack of %d", m.seq)
 		w.know(func() { m.acked = m.acked || m.had > 0 && w.worker != nil && !m.terminated })
-		subject := fmt.Sprintf("$JS.ACK.TASKS.%s-task-worker.1.%d.999999.%d.0", w.agent, m.seq, time.Now().UnixNano())
+		subject := fmt.Sprintf("$JS.ACK.TASKS.%s.1.%d.999999.%d.0", w.durable(), m.seq, time.Now().UnixNano())
 		w.must(w.nc.Publish(subject, []byte("+ACK")))
 		w.must(w.nc.FlushTimeout(patience))
 	}

@@ -15,7 +15,7 @@ import (
 // zero is the first that is not acknowledged.
 func (c *clients) resetConsumer(seq uint64) {
 	c.halt()
-	c.api("CONSUMER.RESET.TASKS."+c.agent+"-task-worker", `{"seq":%d}`, seq)
+	c.api("CONSUMER.RESET.TASKS."+c.durable(), `{"seq":%d}`, seq)
 }
 
 // api asks the broker for what the client has no call for.
