@@ -278,7 +278,7 @@ func (b agentBook) addConsumers(consumers Consumers, names []string) {
 				agents = names
 			}
 			for _, name := range agents {
-				if a := b.agent(name); name != own && !c.Watches && !(gone && a.served()) {
+				if a := b.agent(name); name != own && !c.Watches && (!gone || !a.served()) {
 					a.addConsumer(c, !all && len(agents) == 1)
 				}
 			}
