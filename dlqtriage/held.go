@@ -71,8 +71,8 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 // HeldOf is a message of a task at an instant; consumer is the one whose answers count, nil where it is not known. The lists of what is in flight and the
 // previews of actions ask here, so that both offer and block the same. Revision is left at zero.
 func (p *Policy) HeldOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, consumer *lifecycle.ConsumerState, at lifecycle.Moment) Held {
-	m = m.Judged(t)
-	h := Held{Key: m.Key, Task: t, Message: m, Consumer: consumer, Recovery: p.RecoveryOf(m, t, false).Decide()}
+	judged := m.Judged(t)
+	h := Held{Key: m.Key, Task: t, Message: judged, Consumer: consumer, Recovery: p.RecoveryOf(judged, t, false).Decide()}
 	h.Lease, h.InHand = lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m, Task: t}, consumer, lifecycle.Typical{}, at)
 	return h
 }

@@ -235,15 +235,17 @@ func (o OpenMessage) OfPart(parts []MessageFacts, i int) OpenMessage {
 // reportsOfPart are those of a message's reports that speak of what one of its consumers did: its worker made them. Which consumer another agent means cannot be told.
 func reportsOfPart(reports []ReportFacts, parts []MessageFacts, i int) (out []ReportFacts) {
 	for _, r := range reports {
-		same := func(p MessageFacts) bool {
-			return r.Agent != "" && firstText(p.Worker, AgentOfConsumer(p.Consumer)) == r.Agent
-		}
+		same := func(p MessageFacts) bool { return r.Agent != "" && p.taker() == r.Agent }
 		if same(parts[i]) && slices.IndexFunc(parts, same) == i {
 			out = append(out, r)
 		}
 	}
 	return out
 }
+
+// taker is the agent whose workers take the message through the consumer of a part: the one that the consumer is named after, else the one that its lines name.
+// What the synchronizer concludes of a consumer names the agent that the message is for.
+func (m *MessageFacts) taker() string { return firstText(AgentOfConsumer(m.Consumer), m.Worker) }
 
 // furthestFromDone lists the states in the order in which one consumer's counts more than another's: what a worker has, what will be delivered, what
 // died, what nobody can tell, what is done.
@@ -279,8 +281,8 @@ func (m *MessageFacts) copiesApart(v Verdict) []DeliveryCopy {
 		if len(own) > len(most) || (len(own) == len(most) && own[0].Attempts > most[0].Attempts) {
 			most = own
 		}
-		if p.Worker != "" && !slices.Contains(workers, p.Worker) {
-			workers = append(workers, p.Worker)
+		if of := p.taker(); p.Worker != "" && !slices.Contains(workers, of) { // One that is still to be given it made nothing yet.
+			workers = append(workers, of)
 		}
 	}
 	for i := range most {

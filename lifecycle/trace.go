@@ -134,17 +134,18 @@ func (t *Trace) addTimes(parts []MessageTrace) {
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
+	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if len(m.Consumers) == 0 {
 		ev := evidenceOf(&m, &in.Record.Facts)
-		return tracePart(m, &ev, in)
+		return tracePart(open, &ev, in)
 	}
 	parts := m.Parts()
 	evs := evidenceOfParts(parts, &in.Record.Facts)
 	first := deciding(evs)
-	mt := tracePart(parts[first], &evs[first], in)
+	mt := tracePart(open.OfPart(parts, first), &evs[first], in)
 	for i := range parts {
 		if i != first {
-			mt.Others = append(mt.Others, tracePart(parts[i], &evs[i], in))
+			mt.Others = append(mt.Others, tracePart(open.OfPart(parts, i), &evs[i], in))
 		}
 	}
 	if len(parts) > 1 {
@@ -176,12 +177,11 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 }
 
 // tracePart tells of a message as one consumer has it.
-func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
+func tracePart(open OpenMessage, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), CompletedAt: ev.completedAt, bound: ev.bound}
 	mt.dateEnds()
 	mt.Allowed = in.allowed(mt.Facts, mt.Consumer)
-	open := OpenMessage{Message: m, Task: in.Record.Facts}
-	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.Read, UnseenAnswers(in.Gaps)}); ok {
+	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(open.Message)], Moment{in.Now, in.Read, UnseenAnswers(in.Gaps)}); ok {
 		mt.Lease = &l
 	}
 	mt.addUp(in.Now)

@@ -17,7 +17,7 @@ for version in "$@"; do
 	GOBIN="$dir/$version" GOFLAGS= go install "github.com/nats-io/nats-server/v2@v$version"
 	play OtherBroker ''
 	for mode in live afterwards; do
-		for rows in 'agents|causes|completion|leases|removal|settings|poison' 'consumers|delays|earlier|forgery|inventions|ledger|ways|gaps|resets' 'backups|beyond|changes|clocks|features|forgetting|memories|retries|rollups|several|spellings'; do
+		for rows in 'agents|causes|completion|leases|removal|settings|poison' 'consumers|delays|earlier|forgery|inventions|ledger|ways|gaps|resets' 'backups|beyond|changes|clocks|features|forgetting|held|memories|retries|rollups|several|spellings'; do
 			play "NothingIsSaidThatMayNotBeSaid/$mode" "^($rows)/"
 		done
 	done

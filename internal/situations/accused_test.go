@@ -22,7 +22,7 @@ func (w *life) accused(task string, told *seen) error {
 		"semantic_duplicate":  false,
 		"shared_key":          false,
 		"late_ack":            again && some(func(m *mail) bool { return m.acked }),
-		"ack_refuted":         some(func(m *mail) bool { return m.acked }),
+		"ack_refuted":         *withForgery || some(func(m *mail) bool { return m.acked }),
 		"ack_after_term":      some(func(m *mail) bool { return m.acked && m.terminated }),
 		"acked_and_dead":      some(func(m *mail) bool { return m.acked }),
 		"died_beside_ack":     w.partner != nil && some(func(m *mail) bool { return m.acked }),
