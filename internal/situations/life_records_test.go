@@ -82,9 +82,10 @@ func (w *life) recordLater() {
 	}
 	there := w.there(m.letter)
 	w.note("record of %d, which is in its stream: %v", m.seq, there)
+	inHand := slices.ContainsFunc(w.crews(), func(c *crew) bool { _, has := m.open[c.name]; return has && c.takes(m.kind) })
 	w.know(func() {
-		// Of one that no consumer has in hand, or that was purged, no line tells when it left: that it is missed shows after the record.
-		m.recorded, m.late = m.recorded || there || len(m.open) == 0 || m.purged, true
+		// Of one that no consumer has in hand that takes it, or that was purged, no line tells when it left: that it is missed shows after the record.
+		m.recorded, m.late = m.recorded || there || !inHand || m.purged, true
 		_, naked := m.deeds[len(m.deeds)-1].ends["naked"]
 		m.idle = m.idle || naked
 		w.isSaid(m, recorded)
