@@ -33,3 +33,31 @@ func TestAnAttemptIsMarkedAsResolvedForItsConsumerAlone(t *testing.T) {
 		t.Errorf("attempt 1 of %s is marked: %+v", l.Consumer, l.Resolved)
 	}
 }
+
+// A message may be dead for one consumer, and in the hands of another's worker: what is decided about the one says nothing of the other.
+func TestAnActionOnWhatAWorkerHasLeavesTheDeadLetterAsDecided(t *testing.T) {
+	t.Parallel()
+	event := func(kind Kind, revision uint64, attempt int, outcome Outcome) Event {
+		e := Event{Kind: kind, At: Micros(revision), Provenance: Recorded}
+		e.Detail.Revision, e.Detail.OfN, e.Detail.Outcome, e.Detail.Action = revision, attempt, outcome, ActionRelease
+		return e
+	}
+	for _, end := range []Kind{Reopened, Released, Resolved} {
+		events := []Event{event(Triaged, 1, 0, OutcomeDeferred), event(Decided, 2, 1, ""), event(end, 3, 1, "")}
+		for _, order := range [][3]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}} {
+			var m MessageFacts
+			for _, i := range order {
+				m.Join(events[i])
+			}
+			if m.Triage == nil || m.Triage.Outcome != OutcomeDeferred || m.Handled == nil || m.Acting() || m.Revision() != 3 {
+				t.Errorf("%s, %v: decided %+v, handled %+v, acting: %v", end, order, m.Triage, m.Handled, m.Acting())
+			}
+		}
+	}
+	var m MessageFacts
+	m.Join(event(Triaged, 1, 0, OutcomeDeferred))
+	m.Join(event(Reopened, 2, 0, ""))
+	if m.Triage.Outcome != "" {
+		t.Errorf("it was reopened, and reads %s", m.Triage.Outcome)
+	}
+}

@@ -63,8 +63,8 @@ type TriageFacts struct {
 	Consumer string  `json:"consumer,omitempty"` // Whose attempt that is, where that was said.
 }
 
-// joinTriage keeps the decision with the highest revision, and apart from it the action that was asked for with the highest revision. The
-// store never issues a revision twice; the other fields only make the order total.
+// joinTriage keeps the decision with the highest revision, apart from it the one about what a worker had, which says nothing of a dead letter that another consumer's
+// attempts left, and the action that was asked for with the highest revision. The store never issues a revision twice; the other fields only make the order total.
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
 	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN, Consumer: d.OfConsumer}
@@ -75,8 +75,11 @@ func (m *MessageFacts) joinTriage(e Event) {
 		t.Until = d.Until
 	}
 	register := &m.Triage
-	if e.Kind == Decided {
+	switch {
+	case e.Kind == Decided:
 		register = &m.Asked
+	case e.Kind == Released, e.Kind == Resolved, e.Kind == Reopened && d.OfN > 0:
+		register = &m.Handled
 	}
 	if *register == nil || compareTriage(t, **register) > 0 {
 		*register = &t
@@ -91,7 +94,7 @@ const (
 
 // Revision is the highest revision of the decisions about the message.
 func (m *MessageFacts) Revision() (highest uint64) {
-	for _, t := range []*TriageFacts{m.Triage, m.Asked} {
+	for _, t := range []*TriageFacts{m.Triage, m.Handled, m.Asked} {
 		if t != nil {
 			highest = max(highest, t.Revision)
 		}
@@ -105,8 +108,8 @@ func (m *MessageFacts) Revision() (highest uint64) {
 // resolvedIn is the decision that marked the message as resolved while the attempt was in hand; nil where there is none, or a later
 // attempt or another consumer has it now.
 func (m *MessageFacts) resolvedIn(n int) *TriageFacts {
-	t := m.Triage
-	if t == nil || t.Action != ActionReconcile || t.Outcome != "" || t.N != n || m.RecreatedAt > t.At || (t.Consumer != "" && t.Consumer != m.Consumer) {
+	t := m.Handled
+	if t == nil || t.Action != ActionReconcile || t.N != n || m.RecreatedAt > t.At || (t.Consumer != "" && t.Consumer != m.Consumer) {
 		return nil
 	}
 	return t
@@ -114,7 +117,7 @@ func (m *MessageFacts) resolvedIn(n int) *TriageFacts {
 
 // releasedIn is the decision by which somebody handed the attempt back; nil where there is none.
 func (m *MessageFacts) releasedIn(n int) *TriageFacts {
-	t := m.Triage
+	t := m.Handled
 	if t == nil || t.Action != ActionRelease || t.N != n || m.RecreatedAt > t.At || (t.Consumer != "" && t.Consumer != m.Consumer) {
 		return nil
 	}
@@ -123,7 +126,8 @@ func (m *MessageFacts) releasedIn(n int) *TriageFacts {
 
 // Acting reports whether somebody asked for an action of which nothing is known to have come yet.
 func (m *MessageFacts) Acting() bool {
-	return m.Asked != nil && (m.Triage == nil || m.Asked.Revision > m.Triage.Revision)
+	ended := func(t *TriageFacts) bool { return t != nil && t.Revision >= m.Asked.Revision }
+	return m.Asked != nil && !ended(m.Triage) && !ended(m.Handled)
 }
 
 func compareTriage(a, b TriageFacts) int {

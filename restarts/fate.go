@@ -50,8 +50,10 @@ func fateOf(v Victim, m lifecycle.MessageFacts, alive lifecycle.Micros) (fate Fa
 	if m.Dead != nil {
 		first(FateDead, m.Dead.At)
 	}
-	if m.Triage != nil && m.Triage.At > v.LastSign {
-		first(FateDecided, m.Triage.At)
+	for _, t := range []*lifecycle.TriageFacts{m.Triage, m.Handled} {
+		if t != nil && t.At > v.LastSign {
+			first(FateDecided, t.At)
+		}
 	}
 	return fate, at
 }

@@ -177,8 +177,8 @@ func TestAReleasedMessageGoesToTheNextPull(t *testing.T) {
 		t.Errorf("it is delivery %d, %v; want the second", meta.NumDelivered, err)
 	}
 	record, err := w.store.Task(t.Context(), "t-1")
-	if err != nil || record.Messages[0].Triage == nil || record.Messages[0].Triage.Actor != "ann" || record.Messages[0].Acting() {
-		t.Errorf("the message says of the release %+v, %v", record.Messages[0].Triage, err)
+	if err != nil || record.Messages[0].Handled == nil || record.Messages[0].Handled.Actor != "ann" || record.Messages[0].Acting() {
+		t.Errorf("the message says of the release %+v, %v", record.Messages[0].Handled, err)
 	}
 }
 

@@ -260,6 +260,7 @@ type messageFactsRow struct {
 	Entries         []lifecycle.DeadFacts     `msg:"w,omitempty"`
 	Dead            *lifecycle.DeadFacts      `msg:"q,omitempty"`
 	Triage          *lifecycle.TriageFacts    `msg:"r,omitempty"`
+	Handled         *lifecycle.TriageFacts    `msg:"z,omitempty"`
 	Asked           *lifecycle.TriageFacts    `msg:"y,omitempty"`
 	Classified      *lifecycle.ClassFacts     `msg:"x,omitempty"`
 	Repaired        bool                      `msg:"s,omitempty"`

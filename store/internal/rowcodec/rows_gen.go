@@ -5616,8 +5616,8 @@ func (z loggedEffectRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(37)
-	var zb0001Mask uint64 /* 37 bits */
+	zb0001Len := uint32(38)
+	var zb0001Mask uint64 /* 38 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -5739,33 +5739,37 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x20000000
 	}
-	if z.Asked == nil {
+	if z.Handled == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40000000
 	}
-	if z.Classified == nil {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000000
 	}
-	if z.Repaired == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x200000000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x400000000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800000000
 	}
-	if z.LastKind == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000000000
+	}
+	if z.LastKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2000000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -5996,6 +6000,19 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
+			// string "z"
+			o = append(o, 0xa1, 0x7a)
+			if z.Handled == nil {
+				o = msgp.AppendNil(o)
+			} else {
+				o, err = (*triageFactsRow)(z.Handled).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Handled")
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -6008,7 +6025,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -6021,27 +6038,27 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x400000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x800000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x1000000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000000) == 0 { // if not omitted
 			// string "G"
 			o = append(o, 0xa1, 0x47)
 			o = msgp.AppendString(o, string(z.LastKind))
@@ -6448,6 +6465,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "z":
+			if msgp.IsNil(bts) {
+				bts, err = msgp.ReadNilBytes(bts)
+				if err != nil {
+					return
+				}
+				z.Handled = nil
+			} else {
+				if z.Handled == nil {
+					z.Handled = new(lifecycle.TriageFacts)
+				}
+				bts, err = (*triageFactsRow)(z.Handled).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Handled")
+					return
+				}
+			}
 		case "y":
 			if msgp.IsNil(bts) {
 				bts, err = msgp.ReadNilBytes(bts)
@@ -6583,6 +6617,12 @@ func (z *messageFactsRow) Msgsize() (s int) {
 		s += msgp.NilSize
 	} else {
 		s += (*triageFactsRow)(z.Triage).Msgsize()
+	}
+	s += 2
+	if z.Handled == nil {
+		s += msgp.NilSize
+	} else {
+		s += (*triageFactsRow)(z.Handled).Msgsize()
 	}
 	s += 2
 	if z.Asked == nil {
