@@ -38,21 +38,22 @@ type life struct {
 	taps *nats.Subscription // To what the stream stores; nil where Fleetglass comes later.
 	feed *feed              // What its stream of changes says; nil where Fleetglass comes later or is killed.
 
-	mu      sync.Mutex
-	decided []decision // Through Fleetglass, about dead messages.
-	many    []string   // The operations by which somebody decided about many at once.
-	outlook string     // What was said last of an operation that was waited for.
-	trail   string     // From which events a message is called unknown, where the clients do not know why.
-	letters []*mail
-	pulls   int             // How often a worker asked for a message, or was sent one without asking.
-	empty   int             // How often one who asked got nothing, or may not have got what was sent.
-	fewest  int             // The fewest attempts that a consumer ever allowed.
-	said    map[work]saying // How its completion is told.
-	sayings map[string]int  // By task: how often that was told.
-	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
-	keyed   map[string]int  // Those of them whose worker asked, and whose message has a key, by which it can tell.
-	redone  map[string]int  // By task: how often a worker said that it works on what is done already.
-	sends   bool            // The broker sends to workers who do not ask, at times of its own.
+	mu       sync.Mutex
+	decided  []decision // Through Fleetglass, about dead messages.
+	many     []string   // The operations by which somebody decided about many at once.
+	released int        // How often somebody handed back what a worker had.
+	outlook  string     // What was said last of an operation that was waited for.
+	trail    string     // From which events a message is called unknown, where the clients do not know why.
+	letters  []*mail
+	pulls    int             // How often a worker asked for a message, or was sent one without asking.
+	empty    int             // How often one who asked got nothing, or may not have got what was sent.
+	fewest   int             // The fewest attempts that a consumer ever allowed.
+	said     map[work]saying // How its completion is told.
+	sayings  map[string]int  // By task: how often that was told.
+	repeats  map[string]int  // By task: how many acknowledged deliveries began when that was said already.
+	keyed    map[string]int  // Those of them whose worker asked, and whose message has a key, by which it can tell.
+	redone   map[string]int  // By task: how often a worker said that it works on what is done already.
+	sends    bool            // The broker sends to workers who do not ask, at times of its own.
 
 	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.
 	slandered bool           // Another agent reported, or is about to.
@@ -227,7 +228,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.completeAndCrash, w.completeAndCrash, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.changeKinds, w.changeKinds, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.acknowledgeBoth, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.completeAndCrash, w.completeAndCrash, w.release, w.release, w.release, w.release, w.fire, w.hire, w.hire, w.resetWorker, w.pauseWorker, w.changeWait, w.changeBackoff, w.changeKinds, w.changeKinds, w.audit, w.hirePartner, w.foreign, w.slander, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)

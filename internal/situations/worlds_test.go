@@ -160,7 +160,7 @@ const manyWorlds = 1000
 type census struct {
 	worlds   int
 	messages int
-	decided  map[string]int // What Fleetglass was asked about dead messages and granted, and what it published then.
+	decided  map[string]int // What Fleetglass was asked about messages and granted, and what it published then.
 	verdicts map[string]int // By state, or for those that are unknown by their reason.
 	unnamed  []string       // The worlds of which a message is unknown for no reason that the clients can name.
 }
@@ -170,6 +170,7 @@ func (c *census) take(name string, w *life, s story) {
 	for _, d := range w.decided {
 		c.decided[d.kind]++
 	}
+	c.decided[handedBack] += w.released
 	for _, m := range w.letters {
 		if m.byGlass {
 			c.decided["published"]++
@@ -218,8 +219,8 @@ func (c *census) log(t *testing.T) {
 			unknown += c.verdicts[name]
 		}
 	}
-	t.Logf("decided about dead messages: %v", c.decided)
-	for _, kind := range decisionKinds {
+	t.Logf("decided about messages: %v", c.decided)
+	for _, kind := range append(slices.Clip(decisionKinds), handedBack) {
 		if c.worlds >= manyWorlds && c.decided[kind] == 0 {
 			t.Errorf("in %d worlds nobody decided: %s", c.worlds, kind)
 		}
