@@ -44,7 +44,7 @@ type MessageFacts struct {
 	Entries         []DeadFacts  `json:"entries,omitempty"`    // Dead-letter entries that name this message, sorted by time.
 	Dead            *DeadFacts   `json:"dead,omitempty"`       // The earliest of them that speaks of what the stream stored; nil when none does.
 	Triage          *TriageFacts `json:"triage,omitempty"`     // The latest decision about the dead message that took effect, or was taken back; nil when there was none.
-	Handled         *TriageFacts `json:"handled,omitempty"`    // The latest one about what a worker had that ended, and took it out of no stream; nil when there was none.
+	Handled         *TriageFacts `json:"handled,omitempty"`    // The latest action on what a worker had that has ended, a quarantine that was done left out; nil when there was none.
 	Asked           *TriageFacts `json:"asked,omitempty"`      // The latest action that somebody asked for; nil when nobody did.
 	Classified      *ClassFacts  `json:"class,omitempty"`      // Why it died, by the latest word of a person, else of the rules; nil when nobody said.
 	Repaired        bool         `json:"repaired,omitempty"`   // The publish line was lost; the message was read from the stream.

@@ -63,8 +63,9 @@ type TriageFacts struct {
 	Consumer string  `json:"consumer,omitempty"` // Whose attempt that is, where that was said.
 }
 
-// joinTriage keeps the decision with the highest revision, apart from it the one about what a worker had, which says nothing of a dead letter that another consumer's
-// attempts left, and the action that was asked for with the highest revision. The store never issues a revision twice; the other fields only make the order total.
+// joinTriage keeps three decisions, each the one with the highest revision: that about the dead message, that about what a worker had, and the action that was asked
+// for. The second says nothing of the first: another consumer's attempts may have left the dead letter. The store never issues a revision twice; the other fields
+// only make the order total.
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
 	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN, Consumer: d.OfConsumer}
