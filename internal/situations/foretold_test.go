@@ -24,10 +24,12 @@ func (w *life) next(by *crew) jetstream.Msg {
 
 // foretold lets a worker ask, and notes where the broker does not do next what the answers say.
 func (w *life) foretold(by *crew) jetstream.Msg {
-	named, stored := w.known()
-	s, err := w.glass.read(w.ctx, named, stored)
-	w.must(err)
-	w.stands(s)
+	s := w.told()
+	if w.stands(s) != nil { // The broker may have gone on since Fleetglass looked.
+		w.seen()
+		s = w.told()
+		w.surprised = errors.Join(w.surprised, w.stands(s))
+	}
 	m := w.tryPull(by, 300*time.Millisecond)
 	if w.renewed || *withForgery {
 		return m
@@ -54,6 +56,14 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 	return m
 }
 
+// told is what Fleetglass says of the world's tasks now.
+func (w *life) told() story {
+	named, stored := w.known()
+	s, err := w.glass.read(w.ctx, named, stored)
+	w.must(err)
+	return s
+}
+
 // saidOfConsumers are what the answers say of a consumer, whose name comes first, and whether that holds of what the broker says just after. One that does not
 // exist has no name.
 var saidOfConsumers = []struct {
@@ -67,8 +77,8 @@ var saidOfConsumers = []struct {
 	{regexp.MustCompile(`next free worker of (\S+?)[.;]`), func(c jetstream.ConsumerInfo) bool { return c.Name != "" && !c.Paused }},
 }
 
-// stands notes where the answers say of a consumer what the broker does not say of it, or of a record that is not in its store that it will be found.
-func (w *life) stands(s story) {
+// stands errors where the answers say of a consumer what the broker does not say of it, or of a record that is not in its store that it will be found.
+func (w *life) stands(s story) (wrong error) {
 	leaving := slices.ContainsFunc(w.letters, func(m *mail) bool { return !m.expires.IsZero() && time.Since(m.expires).Abs() < 2*time.Second }) // A look may have come before it.
 	for _, of := range w.letters {
 		s.task = of.task
@@ -79,7 +89,7 @@ func (w *life) stands(s story) {
 		if strings.Contains(words, "will find it and skip the work") && w.generations(of.task) == 1 {
 			found, err := w.records.has(w.ctx, w.task(of.task), of.key)
 			if w.must(err); !found {
-				w.surprised = errors.Join(w.surprised, fmt.Errorf("whoever is given %s:%d again finds no record\n\t%s", of.stream, of.seq, s))
+				wrong = errors.Join(wrong, fmt.Errorf("whoever is given %s:%d again finds no record\n\t%s", of.stream, of.seq, s))
 			}
 		}
 		for _, said := range saidOfConsumers {
@@ -89,10 +99,11 @@ func (w *life) stands(s story) {
 			}
 			info, err := w.consumerInfo(name[1])
 			if w.must(err); !said.holds(info) && !leaving && time.Since(w.unpaused).Abs() > deedSlack {
-				w.surprised = errors.Join(w.surprised, fmt.Errorf("%q is said of %s:%d, and the broker has %+v of that consumer\n\t%s", name[0], of.stream, of.seq, info, s))
+				wrong = errors.Join(wrong, fmt.Errorf("%q is said of %s:%d, and the broker has %+v of that consumer\n\t%s", name[0], of.stream, of.seq, info, s))
 			}
 		}
 	}
+	return wrong
 }
 
 // lastAsked lets a worker of each consumer ask when everything was judged.
