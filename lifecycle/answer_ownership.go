@@ -32,7 +32,11 @@ func ownership(m MessageTrace) Answer {
 	case m.Facts.VanishedAt.Known():
 		return ownershipLost(m, a, holder, number)
 	case a.End == EndNacked:
-		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s handed it back: %s ended by nak.", holder, number), At: a.EndedAt, Provenance: Observed}
+		who := holder + " handed it back"
+		if by := m.Facts.releasedIn(a.N); by != nil {
+			who = firstText(by.Actor, "Somebody") + " handed it back through Fleetglass"
+		}
+		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s: %s ended by nak.", who, number), At: a.EndedAt, Provenance: Observed}
 	case a.End == EndTimedOut:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("The lease of %s on %s lapsed without an answer.", holder, number),
 			At: a.EndedAt, Provenance: Inferred}

@@ -29,7 +29,7 @@ var heldActions = []situation{{
 		c.pull(c.workers(wait(10 * time.Minute)))
 		c.decides(zero, "release")
 	},
-	may:   all(is("failed"), ended("naked"), says("next free worker"), silent("nothing to do")),
+	may:   all(is("failed"), ended("naked"), says("next free worker"), says("handed it back through Fleetglass"), silent("nothing to do")),
 	never: isNot("exhausted", "terminated", "completed"),
 }, {
 	name: "a message in flight is handed back, and the worker that had it acknowledges while the next one has it",
