@@ -3,7 +3,6 @@
 package situations
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -85,25 +84,25 @@ var heldActions = []situation{{
 
 // decides acts on a message in flight through Fleetglass, and waits until that is over.
 func (c *clients) decides(l letter, action string) {
-	var id, why string
-	params := map[string]any{"force": action == "release", "force_reason": "the clients want it so"}
-	if action != "release" {
-		params = nil
+	var id string
+	var params map[string]any
+	if action == "release" {
+		params = map[string]any{"force": true, "force_reason": "the clients want it so"}
 	}
 	c.seen()
 	c.until(action+" is granted", func() (granted bool) {
 		var status int
-		status, id, why = c.call(fmt.Sprintf("/in-flight/%s/%d/actions", l.stream, l.seq), map[string]any{"action": action, "reason": "it is tried", "params": params})
+		status, id, _ = c.call(fmt.Sprintf("/in-flight/%s/%d/actions", l.stream, l.seq), map[string]any{"action": action, "reason": "it is tried", "params": params})
 		return status == http.StatusAccepted
 	})
 	var o operation
-	c.until(action+" is over: "+why, func() bool {
+	c.until(action+" is over", func() bool {
 		var err error
 		o, err = c.outcome(c.ctx, id)
 		return err == nil && o.over()
 	})
 	if o.Status != "succeeded" {
-		c.must(errors.Join(errors.New("the clients wanted "+action), fmt.Errorf("and it %+v", o)))
+		c.must(fmt.Errorf("%s did not succeed: %+v", action, o))
 	}
 }
 
