@@ -106,11 +106,7 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 		return b, fmt.Errorf("read position: %w", err)
 	}
 	if text != "" {
-		if b.Position, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return b, fmt.Errorf("decode position: %w", err)
-		}
-		b.Stored = true
-		return b, nil
+		return a.beginAt(ctx, text)
 	}
 	pub, err := leader.Find(ctx, a.cfg.Capture, fleet.CapturePub)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -124,10 +120,56 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 	kept := pub.CachedInfo().State
 	b.Discarded = max(kept.FirstSeq, 1) - 1 + uint64(kept.NumDeleted)
 	lines, err := collectors.FirstLines(ctx, pub, a.cfg.Contract, a.seen.Stream.Name, a.stream.CachedInfo().Config.Subjects)
+	if err != nil {
+		return b, err
+	}
 	for _, line := range lines {
 		if b.FirstCaptured == 0 || line.Seq < b.FirstCaptured {
-			b.FirstCaptured = line.Seq
+			b.FirstCaptured, b.FirstAt = line.Seq, line.At
 		}
 	}
+	b.Before, err = a.storedBefore(ctx, b.FirstCaptured)
 	return b, err
+}
+
+// beginAt is where the store says that the comparison begins.
+func (a *answerer) beginAt(ctx context.Context, position string) (b Begin, err error) {
+	b.Stored = true
+	if b.Position, err = strconv.ParseUint(position, 10, 64); err != nil {
+		return b, fmt.Errorf("decode position: %w", err)
+	}
+	since, err := a.cfg.Reader.Watermark(ctx, sinceMark(a.seen.Stream))
+	if err != nil {
+		return b, fmt.Errorf("read since when publishes are compared: %w", err)
+	}
+	if since == "" { // It was stored by a version that did not say.
+		if created := a.seen.Capture.Publishes.Created; created > a.seen.Created {
+			b.Since = created
+		}
+		return b, nil
+	}
+	at, err := strconv.ParseInt(since, 10, 64)
+	if err != nil {
+		return b, fmt.Errorf("decode since when publishes are compared: %w", err)
+	}
+	b.Since = lifecycle.Micros(at)
+	return b, nil
+}
+
+// storedBefore is when the message before a sequence was stored, or the last one of all where the sequence is zero; zero where nobody can tell.
+func (a *answerer) storedBefore(ctx context.Context, seq uint64) (lifecycle.Micros, error) {
+	switch state := a.stream.CachedInfo().State; {
+	case seq == 0 && state.LastSeq > 0:
+		return lifecycle.MicrosOf(state.LastTime), nil
+	case seq < 2:
+		return 0, nil
+	}
+	m, err := a.stream.GetMsg(ctx, seq-1)
+	if isGone(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ask for the message before the first publish line: %w", err)
+	}
+	return lifecycle.MicrosOf(m.Time), nil
 }

@@ -1,10 +1,12 @@
 package brokersync
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -19,6 +21,7 @@ const (
 // sequence that the store does not know was lost on the way.
 type Comparison struct {
 	Begun      bool
+	Since      lifecycle.Micros // What was stored since then has a publish line, or is known to have lost it; zero where this holds of all of the stream.
 	Verified   uint64           // Compared up to here. What is before the first of them was published before capture began.
 	Verifiable uint64           // Publish lines up to here have been stored, where they were captured.
 	UpTo       lifecycle.Micros // What was in the stream by then is known to the store, or said to be lost, if it was published after capture began.
@@ -54,15 +57,17 @@ func (c Comparison) swept(unknown []uint64, last bool) Comparison {
 	return c
 }
 
+// watermark names the position of the comparison among the watermarks, sinceMark its [Comparison.Since].
 func watermark(stream lifecycle.StreamID) string { return Name + ":" + stream.String() }
+func sinceMark(stream lifecycle.StreamID) string { return watermark(stream) + " since" }
 
-// due is the position to store, together with other things or after a while.
-func (c Comparison) due(now lifecycle.Micros, company bool) (Comparison, string, bool) {
+// due is what to store of the position, together with other things or after a while; nil where nothing is.
+func (c Comparison) due(stream lifecycle.StreamID, now lifecycle.Micros, company bool) (Comparison, map[string]string) {
 	if !c.Begun || c.saved == c.Verified || (!company && c.savedAt.Known() && now < c.savedAt.Add(saveEvery)) {
-		return c, "", false
+		return c, nil
 	}
 	c.saved, c.savedAt = c.Verified, now
-	return c, strconv.FormatUint(c.Verified, 10), true
+	return c, map[string]string{watermark(stream): strconv.FormatUint(c.Verified, 10), sinceMark(stream): strconv.FormatInt(int64(c.Since), 10)}
 }
 
 // position is where the comparison begins: where the store says, else just before the first publish that was captured, be its line still
@@ -85,6 +90,30 @@ func (b Begin) position(o Observation) uint64 {
 	return before - min(before, b.Discarded)
 }
 
+// since is [Comparison.Since] of a comparison that begins so.
+func (b Begin) since(o Observation) lifecycle.Micros {
+	switch before := b.position(o); {
+	case b.Stored:
+		return b.Since
+	case b.CaptureMissing:
+		return o.At
+	case before == 0:
+		return 0
+	case b.Before.Known() && b.Before <= b.CaptureCreated:
+		return b.CaptureCreated
+	case b.FirstCaptured > 0:
+		return b.FirstAt
+	}
+	return o.At
+}
+
+// missed is the span between the creation of the capture stream and the first line of the stream, where messages were stored by the end of it, and none is known to be the last
+// one of those before capture: the stream may have republished nothing at first. Lines that were discarded are told of where the capture stream is read.
+func (b Begin) missed(o Observation) (from, to lifecycle.Micros, found bool) {
+	from, to = b.CaptureCreated, b.since(o)
+	return from, to, !b.Stored && !b.CaptureMissing && b.Discarded == 0 && to > from.Add(verifyAfter)
+}
+
 // compare compares the next sequences with the store.
 func (st *step) compare() {
 	c := &st.next.Comparison
@@ -93,13 +122,28 @@ func (st *step) compare() {
 			st.questions.Begin = true
 			return
 		}
-		c.Begun, c.Verified = true, st.facts.Begin.position(st.view.Observation)
+		st.begin(*st.facts.Begin)
+	}
+	if st.next.Unseen = 0; c.Since.Known() {
+		st.next.Unseen = c.Since.Add(st.view.Window)
 	}
 	if c.Verified < c.Verifiable {
 		st.comparePage()
 	}
 	if c.Verified >= c.Verifiable {
 		c.UpTo = c.asOf
+	}
+}
+
+// begin begins the comparison. What may have been stored uncaptured before that becomes a gap.
+func (st *step) begin(b Begin) {
+	o := st.view.Observation
+	st.next.Comparison.Begun, st.next.Comparison.Verified, st.next.Comparison.Since = true, b.position(o), b.since(o)
+	if from, to, found := b.missed(o); found {
+		st.batch.Gaps = append(st.batch.Gaps, lifecycle.Gap{
+			Source: st.view.sibling(fleet.CapturePub).String(), From: from, To: to, FromSeq: 1, ToSeq: b.position(o),
+			Reason: fmt.Sprintf("what %s stored between the creation of %s and its first publish line was not captured, and nobody can tell which of these sequences that are", st.view.Stream.Name, fleet.CapturePub),
+		})
 	}
 }
 

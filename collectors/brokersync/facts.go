@@ -63,12 +63,15 @@ type ReadMessage struct {
 
 // Begin says where the comparison of the stream with the store begins.
 type Begin struct {
-	Stored         bool   // The store has a position.
-	Position       uint64 // That position.
-	CaptureMissing bool   // Otherwise: there is no capture stream of publishes.
+	Stored         bool             // The store has a position.
+	Position       uint64           // That position.
+	Since          lifecycle.Micros // With it: [Comparison.Since].
+	CaptureMissing bool             // Otherwise: there is no capture stream of publishes.
 	CaptureCreated lifecycle.Micros
-	FirstCaptured  uint64 // The sequence that its first line names; zero for none.
-	Discarded      uint64 // How many lines it held, and has no more.
+	FirstCaptured  uint64           // The sequence that its first line names; zero for none.
+	FirstAt        lifecycle.Micros // When that line was captured.
+	Before         lifecycle.Micros // When the last message before the first line was stored; zero where that is not known, or there was none.
+	Discarded      uint64           // How many lines it held, and has no more.
 }
 
 // Deletions are the consumers of the stream that were deleted, as captured advisories say.

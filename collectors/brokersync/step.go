@@ -80,9 +80,6 @@ func (st *step) observe(o Observation) {
 	if o.Absent {
 		return
 	}
-	if begun := o.Capture.Publishes.Created; begun > o.Created {
-		n.Unseen = begun.Add(o.Window)
-	}
 	o.Consumers = st.was.incarnated(o)
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
@@ -189,8 +186,5 @@ func (st *step) turnPage() {
 
 // savePosition stores how far the comparison came, together with other things or after a while.
 func (st *step) savePosition() {
-	c, position, due := st.next.Comparison.due(st.view.At, !st.batch.Empty())
-	if st.next.Comparison = c; due {
-		st.batch.Watermarks = map[string]string{watermark(st.view.Stream): position}
-	}
+	st.next.Comparison, st.batch.Watermarks = st.next.Comparison.due(st.view.Stream, st.view.At, !st.batch.Empty())
 }

@@ -43,6 +43,18 @@ func takes(subjects ...string) func(*jetstream.StreamConfig) {
 	return func(c *jetstream.StreamConfig) { c.Subjects = subjects }
 }
 
+// republishes has the stream republish its messages of a subject; of none where that is empty.
+func republishes(subject string) func(*jetstream.StreamConfig) {
+	return func(c *jetstream.StreamConfig) {
+		if c.RePublish = nil; subject != "" {
+			c.RePublish = &jetstream.RePublish{Source: subject, Destination: "obs.pub.{{wildcard(1)}}.>"}
+		}
+	}
+}
+
+// unadvised holds while nobody is told to publish the task again.
+func unadvised(s story) error { return silent("publish it again")(s) }
+
 // only gives a consumer the agent's tasks of one kind.
 func (c *clients) only(kind string) func(*jetstream.ConsumerConfig) {
 	return func(cfg *jetstream.ConsumerConfig) {
@@ -110,10 +122,38 @@ var changes = []situation{{
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), says("its age", "the max_age")),
 	never: isNot(append(done, "removed")...),
 }, {
+	name: "the stream republishes nothing from the beginning, and its messages have left it before anybody looks",
+	on:   changed("never republished", limits),
+	act: func(c *clients) {
+		c.changeStream(republishes(""))
+		done, lost := c.publish(publish{task: "done"}), c.publish(publish{})
+		c.works(time.Second)
+		c.ack(c.pull(c.workers()))
+		c.deleteMessage(done)
+		c.deleteMessage(lost)
+	},
+	may:   all(isNot("completed"), unadvised, of("done", unadvised), gapSays("was not captured")),
+	never: all(unadvised, of("done", unadvised)),
+	mode:  afterwards,
+}, {
+	name: "the stream republishes nothing at first, and later again",
+	on:   changed("republished later", limits),
+	act: func(c *clients) {
+		c.changeStream(republishes(""))
+		lost := c.publish(publish{})
+		c.works(time.Second)
+		c.deleteMessage(lost)
+		c.changeStream(republishes(allTasks))
+		c.publish(publish{task: "later"})
+	},
+	may:   all(isNot("completed"), unadvised, of("later", is("published")), gapSays("was not captured")),
+	never: unadvised,
+	mode:  afterwards,
+}, {
 	name: "the stream republishes no longer, and a task is published and done",
 	on:   changed("republish", ordinary),
 	act: func(c *clients) {
-		c.changeStream(func(cfg *jetstream.StreamConfig) { cfg.RePublish = nil })
+		c.changeStream(republishes(""))
 		c.publish(publish{})
 		c.ack(c.pull(c.workers()))
 	},

@@ -230,7 +230,7 @@ func (w *life) lossTold(m *mail, s story) error {
 	}
 	for _, g := range page.Data {
 		ttl := strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") && strings.Contains(g.Reason, "their own TTL")
-		unheard := w.unheard.Load() && (strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || strings.Contains(g.Reason, "and no publish line"))
+		unheard := w.unheard.Load() && (strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || strings.Contains(g.Reason, "and no publish line") || strings.Contains(g.Reason, "what "+m.stream+" stored between"))
 		if g.FromSeq == nil || g.ToSeq == nil || !ttl && !unheard {
 			continue
 		}
