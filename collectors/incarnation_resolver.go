@@ -25,12 +25,19 @@ type Watermarks interface {
 	Watermark(ctx context.Context, source string) (string, error)
 }
 
+// ConsumerStates gives what the store has heard of consumers.
+type ConsumerStates interface {
+	// Consumers returns the last known state of every consumer.
+	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
+}
+
 // IncarnationResolverConfig says where streams are watched.
 type IncarnationResolverConfig struct {
 	JetStream  jetstream.JetStream // Required. Reaches the watched streams.
 	Capture    jetstream.JetStream // Optional; default JetStream. Reaches OBS_EVT.
 	Appender   lifecycle.Appender  // Required.
 	Watermarks Watermarks          // Required.
+	Consumers  ConsumerStates      // Optional; nil knows nothing of the subjects that consumers took before.
 	Contract   fleet.Contract      // Required.
 	Streams    []string            // Optional; default TASKS. Watched whatever subjects they have, beside every other stream that takes tasks.
 }

@@ -21,7 +21,13 @@ import (
 type Worker struct {
 	Name    string
 	Filters []string // The subjects that it takes; nil for all.
+	Held    []string // The subjects that it took before, where its workers may still have messages of them.
 	Floor   uint64   // It awaits no answer to this stream sequence or one before.
+}
+
+// mayHave reports whether it may deliver, or may have delivered, a message of a consumer with the given filters.
+func (w Worker) mayHave(filters []string) bool {
+	return fleet.FiltersMeet(w.Filters, filters) || len(w.Held) > 0 && fleet.FiltersMeet(w.Held, filters)
 }
 
 // MaxBeside bounds the consumers that are named beside the end of a message.
@@ -34,7 +40,7 @@ func (s Streams) beside(k lifecycle.MessageKey, consumer string) (out []string) 
 		return nil
 	}
 	for _, w := range s.Workers[k.Stream.Name] {
-		if w.Name != consumer && w.Floor < k.Seq && fleet.FiltersMeet(w.Filters, sight.Filters) && len(out) < MaxBeside {
+		if w.Name != consumer && w.Floor < k.Seq && w.mayHave(sight.Filters) && len(out) < MaxBeside {
 			out = append(out, w.Name)
 		}
 	}
@@ -88,16 +94,53 @@ func (n *IncarnationResolver) listWorkers(ctx context.Context, name string, last
 		return nil, err
 	}
 	var all []Worker
+	holding := map[string]*jetstream.ConsumerInfo{}
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
-		if n.cfg.Contract.IsWorker(info.Name) && !fleet.IsCopier(info) {
-			all = append(all, Worker{Name: info.Name, Filters: filtersOf(info.Config), Floor: info.AckFloor.Stream})
+		if !n.cfg.Contract.IsWorker(info.Name) || fleet.IsCopier(info) {
+			continue
+		}
+		all = append(all, Worker{Name: info.Name, Filters: filtersOf(info.Config), Floor: info.AckFloor.Stream})
+		if info.NumAckPending > 0 {
+			holding[info.Name] = info
 		}
 	}
 	if err := lister.Err(); err != nil {
 		return nil, err
 	}
+	held, err := n.held(ctx, name, holding)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Held = held[all[i].Name]
+	}
 	slices.SortFunc(all, func(a, b Worker) int { return cmp.Compare(a.Name, b.Name) })
 	n.workers[name] = listedWorkers{at: asked, epoch: last.Epoch, count: last.Consumers, all: all}
 	return all, nil
+}
+
+// held are the subjects that consumers took when the store heard of them, and take no more, of consumers whose workers have messages.
+func (n *IncarnationResolver) held(ctx context.Context, stream string, holding map[string]*jetstream.ConsumerInfo) (map[string][]string, error) {
+	if n.cfg.Consumers == nil || len(holding) == 0 {
+		return nil, nil
+	}
+	stored, err := n.cfg.Consumers.Consumers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held := map[string][]string{}
+	for _, c := range stored {
+		info := holding[c.Name]
+		if info == nil || c.Stream.Name != stream || c.Made() != lifecycle.MicrosOf(info.Created) {
+			continue
+		}
+		if !slices.Equal(c.Filters, filtersOf(info.Config)) {
+			held[c.Name] = append(held[c.Name], c.Filters...)
+		}
+		if c.Refiltered.Strays {
+			held[c.Name] = append(held[c.Name], c.Refiltered.Filters...)
+		}
+	}
+	return held, nil
 }

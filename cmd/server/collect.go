@@ -28,7 +28,7 @@ type collector interface {
 // stored.
 func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) error {
 	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
-		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
+		JetStream: js, Appender: appender, Watermarks: store, Consumers: store, Contract: contract(cfg),
 	})
 	if err != nil {
 		return err

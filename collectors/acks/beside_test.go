@@ -26,6 +26,8 @@ func TestAnAnswerNamesWhoElseIsStillToAnswer(t *testing.T) {
 		{"it has answered it", "+ACK", collectors.Worker{Name: second, Filters: of("a"), Floor: 12}, false, nil},
 		{"it is just before it", "+ACK", collectors.Worker{Name: second, Filters: of("a"), Floor: 11}, false, []string{second}},
 		{"it takes another agent's", "+ACK", collectors.Worker{Name: second, Filters: of("b")}, false, nil},
+		{"it took the same before, and may have it", "+ACK", collectors.Worker{Name: second, Filters: of("b"), Held: of("a")}, false, []string{second}},
+		{"it took others before too", "+ACK", collectors.Worker{Name: second, Filters: of("b"), Held: of("c")}, false, nil},
 		{"it is the one that answers", "+ACK", collectors.Worker{Name: first, Filters: of("a")}, false, nil},
 		{"an answer that ends nothing", "+WPI", collectors.Worker{Name: second, Filters: of("a")}, false, nil},
 		{"the one that answers is gone", "+ACK", collectors.Worker{Name: second, Filters: of("a")}, true, nil},

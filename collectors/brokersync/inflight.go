@@ -118,7 +118,7 @@ func (st *step) readBeside() {
 				part = part.Clone()
 				part.Join(e)
 			}
-			if st.view.takes(c, m) && st.view.pending(c, m.Key.Seq) && deliveredBy(c, m.Key.Seq) && !c.mayHaveSkipped(part) && !answered(part) && !exhausted(part, c) {
+			if (st.view.takes(c, m) || c.strayedWith(m)) && st.view.pending(c, m.Key.Seq) && deliveredBy(c, m.Key.Seq) && !c.mayHaveSkipped(part) && !answered(part) && !exhausted(part, c) {
 				st.known.beside[c.Name] = append(st.known.beside[c.Name], part)
 				st.known.anew = append(st.known.anew, anew...)
 			}

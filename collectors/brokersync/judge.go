@@ -162,11 +162,14 @@ func (j *judgement) withDeliveries(o lifecycle.OpenMessage) lifecycle.OpenMessag
 // held reports whether the broker and the store agree on what the consumer has in flight, m among it.
 func (j *judgement) held(m lifecycle.MessageFacts, c Consumer) bool {
 	f := j.inFlight[c.Name]
-	if f == nil || c.Refiltered.Strays || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
+	if f == nil || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
 		return false
 	}
-	if c.single() {
+	if c.single() { // While it holds one it looks at no other.
 		return c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
+	}
+	if c.Refiltered.Strays {
+		return false
 	}
 	undecided := 0 // The broker may have dropped these: it says that their attempts are used up.
 	for _, x := range f.messages {

@@ -43,7 +43,7 @@ func (v view) shared(m lifecycle.MessageFacts) bool {
 func (v view) shares(m lifecycle.MessageFacts) bool {
 	for i := range v.Consumers { // There may be a thousand: none is copied.
 		c := &v.Consumers[i]
-		if v.Kept && !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject)) {
+		if v.Kept && !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject) || c.strayedWith(m)) {
 			return true
 		}
 	}
@@ -78,11 +78,11 @@ func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
 	return out[:min(len(out), collectors.MaxBeside)]
 }
 
-// partsOf is a message as each of the workers' consumers that take it has it; itself in a work queue, and where none takes it.
+// partsOf is a message as each of the workers' consumers has it that take it, or may still have it in hand; itself in a work queue, and where there is none.
 func (v view) partsOf(m lifecycle.MessageFacts) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts
 	for _, c := range v.Consumers {
-		if v.Kept && v.takes(c, m) {
+		if v.Kept && (v.takes(c, m) || c.strayedWith(m)) {
 			out = append(out, m.Of(c.Name).Believed())
 		}
 	}

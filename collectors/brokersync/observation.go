@@ -112,7 +112,7 @@ func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 			continue
 		}
 		if m.Stored != nil && m.Stored.Subject != "" {
-			if lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
+			if shared || lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
 				return c
 			}
 		} else if c.Name == m.Consumer {

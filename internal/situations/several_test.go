@@ -73,6 +73,37 @@ var several = []situation{{
 	may:   all(is("processing"), findsNo(wrongs...), takenBy(0, bySecond, 1, "open"), takenBy(0, byFirst, 1, "acked"), heldBy(bySecond)),
 	never: all(isNot(done...), findsNo(wrongs...), neverStale("zombie")),
 }, {
+	name: "two workers' consumers take one message: one is given other subjects while its worker has it, and the other completes",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.seen() // What it took before it was looked at for the first time nothing tells.
+		c.publish(publish{})
+		c.pull(other)
+		c.consumer(second(c.agent, c.only("other")))
+		c.ack(c.pull(first))
+	},
+	may:   all(isNot(done...), findsNo(wrongs...), takenBy(0, bySecond, 1, "open"), takenBy(0, byFirst, 1, "acked"), heldBy(bySecond)),
+	never: all(isNot(done...), findsNo(wrongs...)),
+	mode:  live,
+}, {
+	name: "two workers' consumers take one message: one is given other subjects while its worker has it, and is done later than the other",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.seen()
+		c.publish(publish{})
+		b := c.pull(other)
+		c.consumer(second(c.agent, c.only("other")))
+		c.works(3 * time.Second)
+		c.ack(c.pull(first))
+		c.works(3 * time.Second)
+		c.ack(b)
+	},
+	may:   all(is("completed"), findsNo(wrongs...), takenBy(0, bySecond, 1, "acked"), takenBy(0, byFirst, 1, "acked")),
+	never: findsNo(wrongs...),
+	mode:  live,
+}, {
 	name: "two workers' consumers take one message: one gives it back and gets it again, and the other completes",
 	on:   limits,
 	act: func(c *clients) {
