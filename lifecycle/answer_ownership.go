@@ -37,6 +37,8 @@ func ownership(m MessageTrace) Answer {
 			who = firstText(by.Actor, "Somebody") + " handed it back through Fleetglass"
 		}
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s: %s ended by nak.", who, number), At: a.EndedAt, Provenance: Observed}
+	case a.NakOf > 0:
+		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s had %s: %s.", holder, number, a.Reason), At: a.EndedAt, Provenance: Inferred}
 	case a.End == EndTimedOut:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("The lease of %s on %s lapsed without an answer.", holder, number),
 			At: a.EndedAt, Provenance: Inferred}
@@ -78,10 +80,10 @@ func (m *MessageTrace) answered(a Attempt) bool {
 // ownershipLost speaks of a message that left the stream, after it was in a worker's hands, without an answer that ended it.
 func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	before := fmt.Sprintf("%s had %s", holder, number)
-	switch a.End {
-	case EndNacked:
+	switch {
+	case a.End == EndNacked:
 		before = fmt.Sprintf("%s had handed %s back", holder, number)
-	case EndTimedOut:
+	case a.End == EndTimedOut && a.NakOf == 0:
 		before = fmt.Sprintf("The lease of %s on %s had lapsed", holder, number)
 	}
 	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}

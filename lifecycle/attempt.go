@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -14,7 +15,7 @@ const (
 	EndAcked      AttemptEnd = "acked"      // The worker acknowledged.
 	EndNacked     AttemptEnd = "naked"      // The worker handed it back.
 	EndTerminated AttemptEnd = "terminated" // The worker said never again.
-	EndTimedOut   AttemptEnd = "timed_out"  // The deadline passed, or the next attempt began, without an answer.
+	EndTimedOut   AttemptEnd = "timed_out"  // The deadline passed, the next attempt began, or attempts were used up, without an answer.
 	EndRemoved    AttemptEnd = "removed"    // The message left the stream while the attempt was open.
 )
 
@@ -32,11 +33,12 @@ type Attempt struct {
 	EndedAt     Micros // Zero while it is open.
 	EndedLatest bool   // It ended at EndedAt or before: its lease ran out, and nothing tells exactly when.
 	End         AttemptEnd
-	Reason      string // Of a termination or presumed death.
+	Reason      string // Of a termination or presumed death, or what else than its worker may have ended it.
 	Silent      bool   // No line of this attempt was seen: its existence is inferred.
 	AckAt       Micros // A late one may follow another end.
 	Confirmed   bool   // The broker confirmed the acknowledgement.
 	NakDelayNs  int64
+	NakOf       int // It ended without an answer, and the nak of this earlier attempt may have done that; zero for none.
 }
 
 const (
@@ -229,17 +231,29 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 		case a.End != EndOpen:
 		case i+1 < len(attempts):
 			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, next, next.Known()
+			a.takenBack(attempts[:i])
 		case gone.Known():
 			a.End, a.EndedAt = EndRemoved, gone
 			a.doubtBegin()
 		case m.usedUp(*a):
 			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, m.MaxDeliveriesAt, true
+			a.takenBack(attempts[:i])
 			a.doubtBegin()
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt
 			a.doubtBegin()
 		}
 		next = firstKnown(a.BeganAt, next)
+	}
+}
+
+// takenBack says of an attempt that ended without an answer that the worker of an earlier one handed the message back until then: the broker takes it from whoever has it.
+func (a *Attempt) takenBack(earlier []Attempt) {
+	for _, e := range slices.Backward(earlier) {
+		if e.End == EndNacked && !e.Former && e.EndedAt > a.BeganAt && e.EndedAt <= a.EndedAt {
+			a.NakOf, a.Reason = e.N, fmt.Sprintf("its lease ran out, or the nak of attempt %d handed it back", e.N)
+			return
+		}
 	}
 }
 

@@ -53,6 +53,26 @@ func TestAnEndThatIsOnlyBoundedIsToldSo(t *testing.T) {
 	}
 }
 
+// The broker takes a message from whoever has it where the worker of an earlier attempt hands it back: what ended the later one is told as one of two.
+func TestALateNakMayHaveEndedTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	const twice = "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 40s seq=1 n=2 cseq=2\n"
+	for _, c := range []struct {
+		what, lines string
+		nakOf       int
+	}{
+		{"before the attempts were used up", "naked 41s seq=1 n=1 cseq=1\nmax_deliveries 42s seq=1 n=2", 1},
+		{"before the next attempt began", "naked 41s seq=1 n=1 cseq=1\nheartbeat 42s seq=1 n=3 cseq=3", 1},
+		{"before the attempt began", "naked 2s seq=1 n=1 cseq=1\nmax_deliveries 80s seq=1 n=2", 0},
+		{"after the attempts were used up", "max_deliveries 80s seq=1 n=2\nnaked 81s seq=1 n=1 cseq=1", 0},
+	} {
+		a := traceOf(t, "T", twice+c.lines, 0).Messages[0].Attempts[1]
+		if a.End != EndTimedOut || a.NakOf != c.nakOf || (a.Reason != "") != (c.nakOf > 0) {
+			t.Errorf("%s: the attempt is %+v", c.what, a)
+		}
+	}
+}
+
 // Where the next attempt begins just as the wait of the one before is over, it is known when that one ended.
 func TestAnEndThatAgreesWithTheWaitIsKnown(t *testing.T) {
 	t.Parallel()

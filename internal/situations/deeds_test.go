@@ -76,12 +76,19 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 	case a.BeganExact && a.BeganAt.After(d.got.Add(deedSlack)):
 		return fmt.Errorf("its worker had it at %s", d.got)
 	case a.End != "timed_out" || a.EndedAt.IsZero():
-	case !d.asked.IsZero() && a.EndedAt.Before(d.asked.Add(shortestWait-deedSlack)):
+	case !d.asked.IsZero() && a.EndedAt.Before(d.asked.Add(shortestWait-deedSlack)) && !m.takenBack(by, a):
 		return fmt.Errorf("its worker asked at %s, and no wait is so short", d.asked)
 	case len(next) == 1 && !a.EndedLatest && a.EndedAt.After(next[0].got.Add(deedSlack)):
 		return fmt.Errorf("the next attempt began before %s", next[0].got)
 	}
 	return nil
+}
+
+// takenBack reports whether an attempt is said to have ended, if not by its lease, because the worker of an earlier one handed the message back, and that one did.
+func (m *mail) takenBack(by string, a seenAttempt) bool {
+	return slices.ContainsFunc(m.deeds, func(d *deed) bool {
+		return d.by == by && d.n < a.N && !d.ends["naked"].IsZero() && strings.Contains(a.Reason, fmt.Sprintf("the nak of attempt %d ", d.n))
+	})
 }
 
 // owned holds when the delivery of an attempt was one of its message, under its number.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +28,46 @@ func (c *clients) thirdTime() (earlier, next jetstream.Msg) {
 // sinceThird holds unless the message is said to be due again once its third delivery is known. Before that it was, for as long as a busy broker took.
 var sinceThird = neverOfAttempt(3, isNot("failed"))
 
+// handsBack lets the worker of the first attempt hand the message back while the second one's has it, and the consumer deliver it no more than so many times.
+func (c *clients) handsBack(most int) {
+	c.publish(publish{})
+	worker := c.workers(wait(2*time.Second), atMost(most))
+	zombie := c.pull(worker)
+	next := c.pull(worker)
+	c.heartbeat(next)
+	c.works(300 * time.Millisecond)
+	c.answer(zombie, "-NAK")
+	if m := c.tryPull(worker, 500*time.Millisecond); (m != nil) != (most > 2) {
+		c.must(errors.New("the broker did not take the nak"))
+	}
+}
+
+// endReason holds when the n-th attempt of a message is said to have ended for a reason.
+func endReason(message, n int, text string) claim {
+	return func(s story) error {
+		m := s.message(message)
+		if m == nil || len(m.Attempts) < n || !strings.Contains(m.Attempts[n-1].Reason, text) {
+			return fmt.Errorf("attempt %d of message %d is not said to have ended because %s: %+v", n, message, text, m)
+		}
+		return nil
+	}
+}
+
+// notLapsed holds unless the lease of the last attempt is said to have run out for certain.
+var notLapsed = silent("lapsed without an answer")
+
 // earlier are answers of workers whose consumer was deleted: the next one of its name counts its deliveries from one again.
 var earlier = []situation{{
+	name:  "the first attempt's worker hands back what the last one's has",
+	act:   func(c *clients) { c.handsBack(2) },
+	may:   all(is("exhausted"), attempts(0, 2, 2), says("or the nak of attempt 1 handed it back"), notLapsed),
+	never: all(isNot(done...), notLapsed),
+}, {
+	name:  "the first attempt's worker hands back what the second one's has, and a third begins",
+	act:   func(c *clients) { c.handsBack(3) },
+	may:   all(attempts(0, 3, 3), endReason(0, 2, "or the nak of attempt 1 handed it back")),
+	never: isNot(done...),
+}, {
 	name: "the worker of a deleted consumer sends a heartbeat for its third delivery, and the next one's worker has its first",
 	act: func(c *clients) {
 		old, _ := c.thirdTime()
