@@ -124,11 +124,12 @@ func (w *life) bounded(most int) {
 	})
 }
 
-// waitsForNobody reports whether no worker will be given the message, whatever is free, as things are: none takes it, or to those who do the broker sends,
-// and they are not there.
+// waitsForNobody reports whether no worker will be given the message, whatever is free, as things are: none takes it, or is to have it again, or to those who do the
+// broker sends, and they are not there.
 func (w *life) waitsForNobody(m *mail) bool {
 	return !slices.ContainsFunc(w.crews(), func(c *crew) bool {
-		return c.takes(m.kind) && m.seq > c.after && (!c.sent() || len(c.queue) > 0)
+		again := c != nil && m.open[c.name] // Whatever it takes now.
+		return (c.takes(m.kind) && m.seq > c.after || again) && (!c.sent() || len(c.queue) > 0)
 	})
 }
 
