@@ -191,9 +191,9 @@ func (m MessageFacts) NotOwed(takes func(consumer string) bool, at Micros) (out 
 }
 
 // undecidedBeside reports whether an advisory says of one of several consumers that its attempts are used up, and the broker's state was not compared with it
-// yet. Until that is done the message is looked at, although another consumer's worker acknowledged it.
+// yet. Until that is done the message is looked at, although another consumer's worker acknowledged it, or it has left the stream.
 func (m *MessageFacts) undecidedBeside() bool {
-	return !m.VanishedAt.Known() && slices.ContainsFunc(m.Consumers, func(c ConsumerFacts) bool { return c.ExhaustedSaid > max(c.MaxDeliveriesAt, c.ExhaustedDenied) })
+	return slices.ContainsFunc(m.Consumers, func(c ConsumerFacts) bool { return c.ExhaustedSaid > max(c.MaxDeliveriesAt, c.ExhaustedDenied) })
 }
 
 // Judged is the message as the consumer has it that decides about its state.

@@ -57,12 +57,30 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	return lifecycle.Event{}, false
 }
 
+// exhaustionOfGone decides about the latest advisory about a message that has left the stream: the broker cannot be asked any more whether the message waits for an answer. It
+// counts where the consumer may have made so many deliveries of it, or lives no more and a delivery is known.
+func (j *judgement) exhaustionOfGone(c *Consumer, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
+	c = c.spokenOf(m)
+	switch {
+	case j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax), c == nil && j.view.Drained < m.ExhaustedSaid.Add(believeAfter):
+		return lifecycle.Event{}, false
+	case c == nil && m.CurrentAttempt() > 0, c != nil && c.mayHaveUsedUp(m):
+		return j.exhaustionEvent(lifecycle.MaxDeliveries, c, m), true
+	}
+	return j.exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true
+}
+
+// mayHaveUsedUp reports whether the consumer was there when its attempts at a message are said to have been used up, and made as many deliveries.
+func (c Consumer) mayHaveUsedUp(m lifecycle.MessageFacts) bool {
+	return c.Began() <= m.ExhaustedSaid && deliveredBy(c, m.Key.Seq) && uint64(m.ExhaustedSaidN) <= c.DeliveredCSeq
+}
+
 // pending reports whether the consumer will deliver the message, or awaits its answer, and whether that is known.
 func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, known bool) {
 	switch {
 	case c == nil:
 		return false, false
-	case c.Began() > m.ExhaustedSaid, !deliveredBy(*c, m.Key.Seq), uint64(m.ExhaustedSaidN) > c.DeliveredCSeq:
+	case !c.mayHaveUsedUp(m):
 		return true, true
 	case c.AckPending == 0:
 		return false, true
@@ -116,6 +134,6 @@ func (j *judgement) exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycl
 		e.Attempt, e.Detail.Beside = m.ExhaustedSaidN, j.view.beside(c, m)
 		return e
 	}
-	e.Detail.Former = max(c.Began(), c.ResetBy) > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
+	e.Detail.Former = c == nil || max(c.Began(), c.ResetBy) > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
 	return e
 }

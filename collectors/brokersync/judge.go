@@ -205,6 +205,10 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	case !present:
 		concluded, seen := j.gone[m.Key]
 		switch {
+		case m.VanishedAt.Known() && undecidedExhaustion(m):
+			if e, decided := j.exhaustionOfGone(c, m); decided {
+				j.say(e)
+			}
 		case !seen: // Once, where several consumers take it.
 			j.gone[m.Key] = j.absent(c, o)
 		case concluded && undecidedExhaustion(m) && c != nil && c.Began() <= m.ExhaustedSaid && deliveredBy(*c, m.Key.Seq):

@@ -133,6 +133,23 @@ var several = []situation{{
 	may:   all(is("exhausted"), findsNo(wrongs...), takenBy(0, bySecond, 1, "timed_out"), takenBy(0, byFirst, 1, "acked"), finds("died_beside_ack")),
 	never: all(isNot("completed"), findsNo(wrongs...)),
 }, {
+	name: "two workers' consumers take one message: one uses up its attempts just before it is deleted, and the other's worker acknowledges later",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent, wait(time.Second), atMost(1)))
+		l := c.publish(publish{})
+		a := c.pull(first)
+		c.heartbeat(a)
+		c.pull(other)
+		c.works(1500 * time.Millisecond)
+		c.tryPull(other, 200*time.Millisecond) // The broker says now that its attempts are used up.
+		c.deleteMessage(l)
+		c.works(500 * time.Millisecond)
+		c.ack(a)
+	},
+	may:   all(is("exhausted"), takenBy(0, bySecond, 1, "timed_out"), takenBy(0, byFirst, 1, "acked"), finds("died_beside_ack")),
+	never: isNot("completed"),
+}, {
 	name: "two workers' consumers take one message: one gives it up, and the other completes",
 	on:   limits,
 	act: func(c *clients) {
