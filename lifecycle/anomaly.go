@@ -64,7 +64,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyAckUnproved:        "An acknowledgement was seen, and the broker's state does not prove that it had effect: it counts for nothing until it is proved or refuted.",
 	AnomalyAckedAndDead:       "The message was acknowledged and also has a dead-letter entry. Retrying the entry may repeat the effect.",
 	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
-	AnomalyOrphaned:           "No consumer's filter matches the subject: no worker gets this message until one does.",
+	AnomalyOrphaned:           "No consumer's filter matches the subject: no consumer delivers this message for the first time until one does.",
 	AnomalyPublishUnseen:      "The publish line was not captured; subject, body and publish time may be missing.",
 	AnomalyForged:             "Somebody sent what only the broker sends. Of publish lines that differ what the stream holds counts, else the line that came first, and the other is in quarantine; an advisory that the broker's state contradicts does not count.",
 	AnomalyNotStored:          "A publish was attempted and no stored message was seen to follow.",

@@ -27,7 +27,7 @@ const (
 	PresumedDead      Kind = "presumed_dead"      // No attempt is left: the last one passed its deadline or was handed back; the broker may never say so.
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
 	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
-	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.
+	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no consumer delivers the message for the first time until one does.
 	Adopted           Kind = "adopted"            // A consumer delivers a message after all that was orphaned or stranded.
 	Stranded          Kind = "stranded"           // Its consumer is past a message in the stream and awaits no answer to it: nobody delivers it again.
 	NotTaken          Kind = "not_taken"          // One of several workers' consumers that were to take a message does not: it is deleted, or takes other subjects.

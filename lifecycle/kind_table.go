@@ -145,7 +145,7 @@ var kindTable = [...]KindRow{
 	{Vanished, "vanished", "unknown", "wait", Inferred, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
 		"The message left the stream without an answer."},
 	{Orphaned, "orphaned", "warn", "warn", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
-		"No consumer's filter matches the subject: no worker gets this message until one does."},
+		"No consumer's filter matches the subject: no consumer delivers this message for the first time until one does."},
 	{Adopted, "adopted", "check", "run", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
 		"A consumer delivers the message after all: its filter matches the subject now, or it begins again before the message."},
 	{Stranded, "stranded", "stuck", "wait", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,

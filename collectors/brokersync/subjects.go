@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -14,6 +15,8 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 	orphan := m.OrphanedAt > m.AdoptedAt
 	switch {
 	case c == nil && v.watched(m): // Whether a worker takes it cannot be told.
+		return nil
+	case c == nil && slices.ContainsFunc(v.Consumers, func(o Consumer) bool { return o.MayStray(m) }): // A worker may have it.
 		return nil
 	case c == nil && !orphan:
 		at := max(m.Stored.At, m.AdoptedAt, lastServed(v, m)).Add(grace)

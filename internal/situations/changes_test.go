@@ -198,6 +198,16 @@ var changes = []situation{{
 	may:   all(is("completed"), attempts(0, 2, 2), findsNo(wrongs...)),
 	never: findsNo(wrongs...),
 }, {
+	name: "a consumer is given other subjects while its worker has a message, which waits for its answer as somebody looks for the first time",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers(wait(10 * time.Minute)))
+		c.workers(wait(10*time.Minute), c.only("other"))
+	},
+	may:   all(isNot(done...), says("may have been given it"), findsNo("orphaned"), findsNo(wrongs...)),
+	never: all(isNot(done...), silent("nothing will happen"), findsNo(wrongs...)),
+	mode:  afterwards,
+}, {
 	name: "the stream gets an age, removes what is older, and loses the age again",
 	on:   changed("age for a while", limits),
 	act: func(c *clients) {
