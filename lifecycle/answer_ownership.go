@@ -39,6 +39,8 @@ func ownership(m MessageTrace) Answer {
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s: %s ended by nak.", who, number), At: a.EndedAt, Provenance: Observed}
 	case a.NakOf > 0:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s had %s: %s.", holder, number, a.Reason), At: a.EndedAt, Provenance: Inferred}
+	case a.End == EndTimedOut && !a.LeaseRanOut:
+		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s had %s, and the broker took it back without an answer.", holder, number), At: a.EndedAt, Provenance: Inferred}
 	case a.End == EndTimedOut:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("The lease of %s on %s lapsed without an answer.", holder, number),
 			At: a.EndedAt, Provenance: Inferred}
@@ -83,8 +85,10 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	switch {
 	case a.End == EndNacked:
 		before = fmt.Sprintf("%s had handed %s back", holder, number)
-	case a.End == EndTimedOut && a.NakOf == 0:
+	case a.LeaseRanOut:
 		before = fmt.Sprintf("The lease of %s on %s had lapsed", holder, number)
+	case a.End == EndTimedOut:
+		before += ", and the broker had taken it back"
 	}
 	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}
 	switch by := m.Facts.Removal; {

@@ -140,7 +140,7 @@ func TestNobodyHasWhatLeftItsStream(t *testing.T) {
 		{"removed after it was handed back", inHand + "naked 2s seq=1 n=1 cseq=1\nvanished 9s seq=1 removal=deleted", "had handed attempt 1 back; then the message was removed by an operator"},
 		{"removed after its lease lapsed", inHand + "lease_expired 4s seq=1 n=1 basis=1s deadline=4s\nvanished 9s seq=1 removal=age",
 			"The lease of marketing-task-worker on attempt 1 had lapsed; then the message was removed by the max_age of the stream"},
-		{"removed after its attempts were used up", inHand + "max_deliveries 5s seq=1 n=1\nvanished 9s seq=1 removal=unknown", "had lapsed; then the message left the stream, and no answer was seen"},
+		{"removed after its attempts were used up", inHand + "max_deliveries 5s seq=1 n=1\nvanished 9s seq=1 removal=unknown", "had taken it back; then the message left the stream, and no answer was seen"},
 		{"removed in hand, and the broker had told of a termination", inHand + "term_confirmed 2s seq=1 n=1 cseq=1 reason=no+budget\nvanished 9s seq=1 removal=deleted",
 			"marketing-task-worker had attempt 1; the broker told of an answer, and later that it was deleted unanswered"},
 		{"removed before any delivery", stored + "vanished 9s seq=1 removal=limit undelivered", "by a limit of the stream, and no worker ever had it."},

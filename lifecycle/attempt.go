@@ -38,7 +38,8 @@ type Attempt struct {
 	AckAt       Micros // A late one may follow another end.
 	Confirmed   bool   // The broker confirmed the acknowledgement.
 	NakDelayNs  int64
-	NakOf       int // It ended without an answer, and the nak of this earlier attempt may have done that; zero for none.
+	LeaseRanOut bool // It timed out, and its lease is known to have run out: else the next attempt began, or no attempt is left.
+	NakOf       int  // It timed out, and the nak of this earlier attempt, which came later than it began, may have done that; zero for none.
 }
 
 const (
@@ -209,7 +210,7 @@ func (a *Attempt) end(f AttemptFacts, ev *evidence) {
 		}
 	default:
 		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
-			a.End, a.EndedAt, a.EndedLatest, a.Reason = EndTimedOut, x.Deadline, !m.lostAt(x, f, ev.deliveries), x.Reason
+			a.End, a.EndedAt, a.EndedLatest, a.Reason, a.LeaseRanOut = EndTimedOut, x.Deadline, !m.lostAt(x, f, ev.deliveries), x.Reason, true
 		}
 	}
 }
@@ -247,10 +248,10 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 	}
 }
 
-// takenBack says of an attempt that ended without an answer that the worker of an earlier one handed the message back until then: the broker takes it from whoever has it.
+// takenBack says of an attempt that ended without an answer that the worker of an earlier one handed the message back meanwhile: the broker takes it from whoever has it.
 func (a *Attempt) takenBack(earlier []Attempt) {
 	for _, e := range slices.Backward(earlier) {
-		if e.End == EndNacked && !e.Former && e.EndedAt > a.BeganAt && e.EndedAt <= a.EndedAt {
+		if e.End == EndNacked && !e.Former && a.BeganAt.Known() && e.EndedAt > a.BeganAt && e.EndedAt <= a.EndedAt {
 			a.NakOf, a.Reason = e.N, fmt.Sprintf("its lease ran out, or the nak of attempt %d handed it back", e.N)
 			return
 		}

@@ -67,7 +67,7 @@ func TestAnswersSayWhatIsKnown(t *testing.T) {
 		{"given up twice", givenUpTwice, "attempt 1 was terminated", "Stored as", "Its worker gave it up for good"},
 		{"given up twice, and decided about", givenUpTwice + "\ntriaged 10s seq=1 actor=ops outcome=deferred rev=1", "attempt 1 was terminated", "Stored as", "ops decided"},
 		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream, and no answer was seen", "Stored as", "look it up before anything is run again"},
-		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "lapsed without an answer", "completion record", "Do not run it again"},
+		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "took it back without an answer", "completion record", "Do not run it again"},
 		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "stored in the dead-letter queue", "dead-letter entry", "The page DLQ says what can be done about it"},
 		{"orphaned", "published 0s seq=1 task=T\norphaned 1s seq=1", "no consumer's filter matches", "Stored as", "until a consumer's filter matches"},
 		{"not stored", "publish_attempted 0s task=T msgid=T\nnot_stored 9s task=T", "No stored message", "None", "publish it again"},
@@ -86,7 +86,7 @@ func TestAnswersSayWhatIsKnown(t *testing.T) {
 
 func TestAMessageThatIsUsedUpIsNotToldWithALimitThatWasRaisedSince(t *testing.T) {
 	t.Parallel()
-	m := MessageTrace{Verdict: Verdict{State: StateExhausted}, Attempts: []Attempt{{N: 1, End: EndTimedOut}}, Consumer: &ConsumerState{MaxDeliver: 1}}
+	m := MessageTrace{Verdict: Verdict{State: StateExhausted}, Attempts: []Attempt{{N: 1, End: EndTimedOut, LeaseRanOut: true}}, Consumer: &ConsumerState{MaxDeliver: 1}}
 	for limit, want := range map[int]string{1: "on attempt 1 of 1 lapsed", 5: "on attempt 1 lapsed"} {
 		m.Consumer.MaxDeliver = limit
 		if got := ownership(m).Text; !strings.Contains(got, want) {

@@ -84,10 +84,11 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 	return nil
 }
 
-// takenBack reports whether an attempt is said to have ended, if not by its lease, because the worker of an earlier one handed the message back, and that one did.
+// takenBack reports whether the worker of an earlier attempt handed the message back before this one ended: the broker takes it from whoever has it.
 func (m *mail) takenBack(by string, a seenAttempt) bool {
 	return slices.ContainsFunc(m.deeds, func(d *deed) bool {
-		return d.by == by && d.n < a.N && !d.ends["naked"].IsZero() && strings.Contains(a.Reason, fmt.Sprintf("the nak of attempt %d ", d.n))
+		at := d.ends["naked"]
+		return d.by == by && d.n < a.N && !at.IsZero() && at.Before(a.EndedAt.Add(deedSlack))
 	})
 }
 
