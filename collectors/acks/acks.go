@@ -64,6 +64,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e.Detail.Undelivered = e.Detail.Unproved && streams.NeverDelivered(key, s.Consumer, s.PublishedAt, s.ConsumerSeq)
 	if by := line.Headers[fleet.HeaderTriageAction]; len(by) > 0 && b.Kind == lifecycle.Nacked {
 		e.Detail.Action, e.Detail.ActionID = lifecycle.ActionRelease, clip(by[0]) // The line says so; who else sends it speaks for a worker too.
+		e.ConsumerSeq = 0                                                         // It names any delivery that the broker takes an answer to, where that of the attempt was not known.
 	}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)

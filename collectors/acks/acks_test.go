@@ -52,6 +52,26 @@ func TestMessagesAreTold(t *testing.T) {
 	}
 }
 
+// What Fleetglass hands back for somebody may name any delivery of the consumer: the line proves none.
+func TestWhatFleetglassHandsBackProvesNoDelivery(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[string]uint64{"": 3, "release-1": 0} {
+		line := collectors.Line{
+			Source: lifecycle.StreamID{Name: fleet.CaptureAck, Epoch: 7}, Seq: 3, At: 9_000, Subject: "$JS.ACK.TASKS.a-task-worker.1.12.3.6000000.0", Body: []byte("-NAK"),
+		}
+		if by != "" {
+			line.Headers = map[string][]string{fleet.HeaderTriageAction: {by}}
+		}
+		var b lifecycle.Batch
+		if err := acks.Decode(line, streams(), &b); err != nil || len(b.Events) != 1 {
+			t.Fatalf("%d events, %v", len(b.Events), err)
+		}
+		if e := b.Events[0]; e.ConsumerSeq != want || e.Attempt != 1 || e.Detail.ActionID != by {
+			t.Errorf("by %q: delivery %d of attempt %d, action %q; want delivery %d", by, e.ConsumerSeq, e.Attempt, e.Detail.ActionID, want)
+		}
+	}
+}
+
 func TestOddLinesAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, subject, why string }{
