@@ -209,9 +209,9 @@ func (t *TaskFacts) reportedCaught(found []Case) []Case {
 }
 
 // unaccounted is how many known deliveries may have been repeats of which nothing was found yet: one of them did the work, where that was done since the first message
-// was stored.
+// that is known to have been delivered was stored.
 func (t *TaskFacts) unaccounted(found []Case) int {
-	n, since := t.delivered(), t.firstStored().Add(-bindingSlack)
+	n, since := t.delivered(), t.firstDelivered().Add(-bindingSlack)
 	did := slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= since }) ||
 		slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.completedBy() >= since })
 	if did {
@@ -223,6 +223,19 @@ func (t *TaskFacts) unaccounted(found []Case) int {
 		}
 	}
 	return n
+}
+
+// firstDelivered is when the first of the messages was stored of which a delivery is known; zero where that was not seen of one of them.
+func (t *TaskFacts) firstDelivered() (at Micros) {
+	for _, c := range t.Copies {
+		if c.Attempts > 0 && !c.At.Known() {
+			return 0
+		}
+		if c.Attempts > 0 {
+			at = earliest(at, c.At)
+		}
+	}
+	return at
 }
 
 // sameRepeats are the findings that a report may speak of: they are about attempts of which nobody said that they ran. Where messages have the same id, they are
