@@ -178,6 +178,12 @@ func (m *MessageFacts) owed(consumer string) bool {
 	return found && m.Consumers[i].owes() && !m.VanishedAt.Known()
 }
 
+// Awaits reports whether a consumer is known to have had the message, or an answer of its worker is waited for.
+func (m MessageFacts) Awaits(consumer string) bool {
+	part := m.Of(consumer)
+	return part.taken() || m.owed(consumer)
+}
+
 // NotOwed are the consumers whose answer is waited for although no delivery to them is known, and that a look at the broker's consumers at a time shows not to
 // take the message.
 func (m MessageFacts) NotOwed(takes func(consumer string) bool, at Micros) (out []string) {

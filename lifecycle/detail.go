@@ -62,7 +62,7 @@ type Standing struct {
 	Apart    bool     `json:"apart,omitempty"`    // Of one of the workers' consumers of a stream that keeps its messages, each of which gets every message. Advisories and what is concluded carry it too.
 	Own      bool     `json:"own,omitempty"`      // Of a consumer that takes the tasks of its agent alone: to a message for another agent it says nothing.
 	Former   bool     `json:"former,omitempty"`   // To a delivery that the living consumer of that name did not make: one that lived before did. Confirmations of it carry it too.
-	Beside   []string `json:"beside,omitempty"`   // Other workers' consumers that may take the message too and had not answered it, sorted: acked, terminated, max_deliveries, presumed_dead.
+	Beside   []string `json:"beside,omitempty"`   // Other workers' consumers that may take the message too and had not answered it, sorted: acked, terminated, max_deliveries, presumed_dead, adopted.
 	SaidAt   Micros   `json:"said_at,omitempty"`  // When the message was stored, as an unproved line or one that would end it says: who was never given the message cannot know it.
 }
 

@@ -28,7 +28,7 @@ const (
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
 	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no consumer delivers the message for the first time until one does.
-	Adopted           Kind = "adopted"            // A consumer delivers a message after all that was orphaned or stranded.
+	Adopted           Kind = "adopted"            // A consumer delivers a message after all: one that was orphaned or stranded, or that another workers' consumer was done with.
 	Stranded          Kind = "stranded"           // Its consumer is past a message in the stream and awaits no answer to it: nobody delivers it again.
 	NotTaken          Kind = "not_taken"          // One of several workers' consumers that were to take a message does not: it is deleted, or takes other subjects.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.

@@ -147,7 +147,7 @@ var kindTable = [...]KindRow{
 	{Orphaned, "orphaned", "warn", "warn", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
 		"No consumer's filter matches the subject: no consumer delivers this message for the first time until one does."},
 	{Adopted, "adopted", "check", "run", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
-		"A consumer delivers the message after all: its filter matches the subject now, or it begins again before the message."},
+		"A consumer delivers the message after all: its filter matches the subject now, it begins again before the message, or it came after another workers' consumer was done with it."},
 	{Stranded, "stranded", "stuck", "wait", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
 		"The message is in the stream, its consumer is past it and awaits no answer to it: nobody delivers it again, and what became of it is not known."},
 	{NotTaken, "not taken", "minus", "wait", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,

@@ -192,6 +192,10 @@ func share(r *rand.Rand, events []Event) {
 		if !e.Message.IsZero() && delivery {
 			e.Detail.Apart, e.Consumer = true, []string{"a", "b", "b", "c"}[r.IntN(4)]
 		}
+		if is(Adopted)(*e) && e.At.Time().Second()%2 == 0 {
+			e.Consumer = []string{"b", "d"}[i%2]
+			e.Detail.Apart, e.Detail.Beside = true, []string{e.Consumer}
+		}
 		if is(Acked, Terminated)(*e) && r.IntN(3) == 0 {
 			e.Detail.Beside = [][]string{{"b"}, {"c"}, {"b", "d"}}[r.IntN(3)]
 		}

@@ -359,9 +359,11 @@ func (n naive) consumers() []string {
 	return out
 }
 
-// of leaves out what other consumers did. That the broker dropped the message is true for all.
+// of leaves out what other consumers did. That the broker dropped the message, or delivers it after all, is true for all.
 func (n naive) of(consumer string) naive {
-	return naive{n.all(func(e Event) bool { return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) }), n.given}.without(func(e Event) bool {
+	return naive{n.all(func(e Event) bool {
+		return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) || e.Kind == Adopted
+	}), n.given}.without(func(e Event) bool {
 		return e.Detail.Apart && e.Consumer != consumer
 	})
 }

@@ -31,6 +31,7 @@ type known struct {
 	early    map[string]bool                     // By consumer: it is too early to ask for others.
 	unheard  map[string]bool                     // By consumer: the store never heard of a message that its open deliveries may belong to. Only where asked for others.
 	anew     []lifecycle.Event                   // That the consumers of some of those beside were created anew since.
+	ahead    map[string]aheadOf                  // By consumer that came: what another one is done with, and this one is still to deliver.
 	beside   map[string][]lifecycle.MessageFacts // By consumer: messages that it may have in hand, as it has them, and that are settled by what another did.
 }
 

@@ -60,8 +60,8 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readGaps, st.readMoves, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
-		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.sayUnbound, st.drop, st.judge, st.savePosition,
+		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readGaps, st.readMoves, st.readOthers, st.readBeside, st.readAhead, st.askPresence, st.miss, st.readPassed,
+		st.compare, st.repairKnown, st.endEarlier, st.sayAhead, st.sayAnew, st.sayUnbound, st.drop, st.judge, st.savePosition,
 	}
 }
 
@@ -89,6 +89,7 @@ func (st *step) observe(o Observation) {
 	n.Single = st.was.singleNow(o)
 	n.Alone, n.Met = st.was.aloneNow(o)
 	n.Fresh = st.was.freshNow(o)
+	n.Comers = st.was.comersNow(o, st.view.Drained)
 	o.Consumers = st.was.withChanges(o)
 	st.view.Consumers = sortedConsumers(o.Consumers)
 	for i := range st.view.Consumers {
@@ -130,6 +131,13 @@ func (st *step) askPresence() {
 		for _, p := range parts {
 			if _, known := st.view.Present.Has(p.Key.Seq); !known && !slices.Contains(unknown, p.Key.Seq) {
 				unknown = append(unknown, p.Key.Seq)
+			}
+		}
+	}
+	for _, all := range st.known.ahead {
+		for _, m := range all.messages {
+			if _, known := st.view.Present.Has(m.Key.Seq); !known && !slices.Contains(unknown, m.Key.Seq) {
+				unknown = append(unknown, m.Key.Seq)
 			}
 		}
 	}

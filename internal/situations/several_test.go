@@ -298,7 +298,7 @@ var several = []situation{{
 		c.untilStateIs("", "terminated")
 		c.consumer(second(c.agent))
 	},
-	may:   all(is("terminated", "published"), says("-second-task-worker takes it too")),
+	may:   all(is("published"), takenBy(0, byFirst, 1, "terminated"), says("-second-task-worker takes it too")),
 	never: isNot("completed", "exhausted"),
 }, {
 	name: "a second workers' consumer comes after the first one's used up its only attempt",
@@ -310,8 +310,50 @@ var several = []situation{{
 		c.untilStateIs("", "exhausted")
 		c.consumer(second(c.agent))
 	},
-	may:   all(is("exhausted", "published"), says("-second-task-worker takes it too"), silent("nothing happens to it by itself")),
+	may:   all(is("published"), takenBy(0, byFirst, 1, "timed_out"), says("-second-task-worker takes it too"), silent("nothing happens to it by itself")),
 	never: isNot("completed", "terminated"),
+}, {
+	name: "a second workers' consumer comes after the message was done by the first one's worker",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{task: "earlier"})
+		c.publish(publish{})
+		first := c.workers()
+		c.ack(c.pull(first))
+		c.ack(c.pull(first))
+		c.seen()
+		c.pull(c.consumer(second(c.agent)))
+	},
+	may:   all(is("published"), takenBy(0, byFirst, 1, "acked"), says("-second-task-worker takes it too"), of("earlier", all(is("delivered"), takenBy(0, bySecond, 1, "open")))),
+	never: all(findsNo(wrongs...), of("earlier", findsNo(wrongs...))),
+}, {
+	name: "a second workers' consumer is given the subject of a message that the first one's worker has done",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers()
+		c.consumer(second(c.agent, c.only("other")))
+		c.seen()
+		c.publish(publish{})
+		c.ack(c.pull(first))
+		c.seen()
+		c.consumer(second(c.agent))
+	},
+	may:   all(is("published", "completed"), takenBy(0, byFirst, 1, "acked")),
+	never: findsNo(wrongs...),
+}, {
+	name: "a second workers' consumer comes after the message was done by the first one's worker, and goes again",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.workers()))
+		c.seen()
+		c.consumer(second(c.agent))
+		c.seen()
+		c.halt()
+		c.must(c.js.DeleteConsumer(c.ctx, "TASKS", second(c.agent).Durable))
+	},
+	may:   all(is("completed"), takenBy(0, byFirst, 1, "acked"), findsNo(wrongs...)),
+	never: all(isNot("removed", "outcome_unknown"), findsNo(wrongs...)),
 }, {
 	name: "interest retention, two workers' consumers: one completes, and the other uses up its only attempt without a sign",
 	on:   interest,
