@@ -16,12 +16,12 @@ const ahead = 1000
 // Comer is a workers' consumer that was made since the stream was looked at.
 type Comer struct {
 	At   lifecycle.Micros // The look that saw it first.
-	UpTo uint64           // The stream's last message then: whose worker answers a later one, names it.
-	Read uint64           // What it is to deliver is told of up to here.
+	UpTo uint64           // The stream's last message then. An answer to a later one names the consumer.
+	Read uint64           // Of the messages up to this one it is said which it is to deliver.
 }
 
-// comersNow are the consumers that have come by an observation and are not at the end of what they found. Where the store knows no consumer of the stream nobody has come: who was there
-// at the first look is named by the answers that are read from then on.
+// comersNow are the consumers that were made since a look before and are not at the end of what they found. At the first look at a stream there are none: the answers that are read
+// from then on name who is there.
 func (s State) comersNow(o Observation, drained lifecycle.Micros) map[string]Comer {
 	comers, watched := map[string]Comer{}, s.knowsConsumers(o.Stream)
 	for _, c := range o.Consumers {

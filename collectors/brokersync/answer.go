@@ -116,7 +116,7 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 	if err != nil {
 		return b, fmt.Errorf("find %s: %w", fleet.CapturePub, err)
 	}
-	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
+	b.CaptureCreated, b.First = lifecycle.MicrosOf(pub.CachedInfo().Created), a.stream.CachedInfo().Config.FirstSeq
 	kept := pub.CachedInfo().State
 	b.Discarded = max(kept.FirstSeq, 1) - 1 + uint64(kept.NumDeleted)
 	lines, err := collectors.FirstLines(ctx, pub, a.cfg.Contract, a.seen.Stream.Name, a.stream.CachedInfo().Config.Subjects)

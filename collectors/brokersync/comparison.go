@@ -97,7 +97,7 @@ func (b Begin) since(o Observation) lifecycle.Micros {
 		return b.Since
 	case b.CaptureMissing:
 		return o.At
-	case before == 0:
+	case before < max(b.First, 1):
 		return 0
 	case b.Before.Known() && b.Before <= b.CaptureCreated:
 		return b.CaptureCreated
@@ -107,8 +107,8 @@ func (b Begin) since(o Observation) lifecycle.Micros {
 	return o.At
 }
 
-// missed is the span between the creation of the capture stream and the first line of the stream, where messages were stored by the end of it, and none is known to be the last
-// one of those before capture: the stream may have republished nothing at first. Lines that were discarded are told of where the capture stream is read.
+// missed is the span in which the stream may have stored messages without a publish line: from the creation of the capture stream to the first line, or to now. There is none where
+// the last message before that is known to be older. What a gap of the capture stream tells of, lines that were discarded, is not told of again.
 func (b Begin) missed(o Observation) (from, to lifecycle.Micros, found bool) {
 	from, to = b.CaptureCreated, b.since(o)
 	return from, to, !b.Stored && !b.CaptureMissing && b.Discarded == 0 && to > from.Add(verifyAfter)

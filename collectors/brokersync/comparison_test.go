@@ -42,18 +42,19 @@ func TestSinceWhenEachPublishHasALine(t *testing.T) {
 		since  lifecycle.Micros
 		missed bool
 	}{
-		"as the store says":                             {Begin{Stored: true, Position: 7, Since: at(3)}, seen, at(3), false},
-		"from now on, without a capture stream":         {Begin{CaptureMissing: true}, seen, at(time.Minute), false},
-		"always, with a younger stream":                 {Begin{CaptureCreated: at(0) - 1, FirstCaptured: 20}, seen, 0, false},
-		"always, from its first message on":             {Begin{CaptureCreated: at(1), FirstCaptured: 1, FirstAt: at(time.Second)}, seen, 0, false},
-		"always, where nothing was stored":              {Begin{CaptureCreated: at(1)}, empty, 0, false},
-		"since capture, behind an older message":        {Begin{CaptureCreated: at(time.Second), FirstCaptured: 20, FirstAt: at(30 * time.Second), Before: at(2)}, seen, at(time.Second), false},
-		"since capture, where the last one is older":    {Begin{CaptureCreated: at(time.Second), Before: at(2)}, seen, at(time.Second), false},
-		"from the first line on, behind a later one":    {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second), Before: at(2 * time.Second)}, seen, at(30 * time.Second), true},
-		"from the first line on, behind an unknown one": {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second)}, seen, at(30 * time.Second), true},
-		"from a first line on that came at once":        {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(verifyAfter)}, seen, at(verifyAfter), false},
-		"from now on, where no line came of the last":   {Begin{CaptureCreated: at(1), Before: at(2 * time.Second)}, seen, at(time.Minute), true},
-		"from a line on, behind discarded ones":         {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second), Discarded: 3}, seen, at(30 * time.Second), false},
+		"as the store says":                                             {Begin{Stored: true, Position: 7, Since: at(3)}, seen, at(3), false},
+		"from now on, without a capture stream":                         {Begin{CaptureMissing: true}, seen, at(time.Minute), false},
+		"always, with a younger stream":                                 {Begin{CaptureCreated: at(0) - 1, FirstCaptured: 20}, seen, 0, false},
+		"always, from its first message on":                             {Begin{CaptureCreated: at(1), FirstCaptured: 1, FirstAt: at(time.Second)}, seen, 0, false},
+		"always, from its first message on, which has a later sequence": {Begin{CaptureCreated: at(1), First: 20, FirstCaptured: 20, FirstAt: at(time.Second)}, seen, 0, false},
+		"always, where nothing was stored":                              {Begin{CaptureCreated: at(1)}, empty, 0, false},
+		"since capture, behind an older message":                        {Begin{CaptureCreated: at(time.Second), FirstCaptured: 20, FirstAt: at(30 * time.Second), Before: at(2)}, seen, at(time.Second), false},
+		"since capture, where the last one is older":                    {Begin{CaptureCreated: at(time.Second), Before: at(2)}, seen, at(time.Second), false},
+		"from the first line on, behind a later one":                    {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second), Before: at(2 * time.Second)}, seen, at(30 * time.Second), true},
+		"from the first line on, behind an unknown one":                 {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second)}, seen, at(30 * time.Second), true},
+		"from a first line on that came at once":                        {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(verifyAfter)}, seen, at(verifyAfter), false},
+		"from now on, where no line came of the last":                   {Begin{CaptureCreated: at(1), Before: at(2 * time.Second)}, seen, at(time.Minute), true},
+		"from a line on, behind discarded ones":                         {Begin{CaptureCreated: at(1), FirstCaptured: 20, FirstAt: at(30 * time.Second), Discarded: 3}, seen, at(30 * time.Second), false},
 	} {
 		_, _, missed := c.begin.missed(c.seen)
 		if got := c.begin.since(c.seen); got != c.since || missed != c.missed {

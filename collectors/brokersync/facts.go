@@ -68,6 +68,7 @@ type Begin struct {
 	Since          lifecycle.Micros // With it: [Comparison.Since].
 	CaptureMissing bool             // Otherwise: there is no capture stream of publishes.
 	CaptureCreated lifecycle.Micros
+	First          uint64           // The sequence that the stream gave its first message; zero for one.
 	FirstCaptured  uint64           // The sequence that its first line names; zero for none.
 	FirstAt        lifecycle.Micros // When that line was captured.
 	Before         lifecycle.Micros // When the last message before the first line was stored; zero where that is not known, or there was none.
