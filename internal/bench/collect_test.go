@@ -47,7 +47,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, shards, number int) *ingester {
 	t.Helper()
 	appender := live.Wrap(telemetry.NewAppender(telemetry.NewRegistry("bench", slog.New(slog.DiscardHandler)), store, time.Now), live.NewHub(10_000))
-	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
+	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: appender, Watermarks: store, Consumers: store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
