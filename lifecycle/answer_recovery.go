@@ -214,10 +214,10 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 		return Answer{Headline: "It is scheduled", Text: m.Facts.Stored.fires(in.Now), Provenance: Observed}
 	case takers.gone != "" && len(takers.present) == 0:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists.", takers.gone))
-	case in.stray(m.Facts) != "" && len(takers.present) == 0 && !takers.watch:
-		return say("Whether a worker has it is not known", fmt.Sprintf("%s takes other subjects now and may have been given it before; else nothing happens until a consumer's filter matches the subject.", in.stray(m.Facts)))
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")
+	case in.stray(m.Facts) != "" && len(takers.present) == 0 && !takers.watch:
+		return say("Whether a worker has it is not known", fmt.Sprintf("%s takes other subjects now and may have been given it before; else nothing happens until a consumer's filter matches the subject.", in.stray(m.Facts)))
 	case takers.watch && len(takers.present) == 0:
 		return say("It cannot be judged", "Its stream keeps messages after an answer, and no consumer that takes it is named as a worker's (--worker-consumers).")
 	case takers.all(func(c ConsumerState) bool { return c.pausedAt(in.Now) }):

@@ -91,15 +91,13 @@ func (in TraceInput) silentTaker(m MessageTrace) string {
 }
 
 // MayStray reports whether a workers' consumer may have a message in hand whose subject it does not take: it took it before, or nobody looked at it until after the message was
-// stored. What such a consumer took then its name says, where it names an agent.
+// stored.
 func (c ConsumerState) MayStray(m MessageFacts) bool {
 	delivered := c.AckPending > 0 && c.FloorSeq < m.Key.Seq && m.Key.Seq <= c.DeliveredSeq
 	if c.Stream != m.Key.Stream || c.Gone || c.Watches || !delivered || m.Stored == nil {
 		return false
 	}
-	agent := AgentOfConsumer(c.Name)
-	unseen := c.Seen > m.Stored.At && (agent == "" || agent == m.Stored.Agent)
-	return unseen || c.Refiltered.Strays && c.Refiltered.Took(m.Stored)
+	return c.Seen > m.Stored.At || c.Refiltered.Strays && c.Refiltered.Took(m.Stored)
 }
 
 // stray is a consumer that may have the message in hand, and does not take it; empty where there is none.

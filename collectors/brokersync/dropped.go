@@ -66,7 +66,7 @@ func (st *step) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
 		return nil
 	}
 	for _, p := range st.view.partsOf(m) {
-		c := st.view.consumerOf(p)
+		c := st.view.deliveredOnce(p)
 		if c == nil || !st.isPast(c, m.Key.Seq) || len(p.Claims) > 0 {
 			return nil
 		}

@@ -20,7 +20,7 @@ func (j *judgement) exhaustions() {
 		if present, known := j.view.Present.Has(m.Key.Seq); !known || !present || !undecidedExhaustion(m) {
 			continue
 		}
-		e, decided := j.exhaustion(j.view.consumerOf(m), m)
+		e, decided := j.exhaustion(j.view.deliveredOnce(m), m)
 		if !decided {
 			continue
 		}

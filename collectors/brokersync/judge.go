@@ -219,7 +219,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	if len(m.Claims) > 0 {
 		j.say(refuted(j.view, c, m, j.waits.Refute)...)
 	}
-	j.say(served(j.view, c, m, j.waits.Orphan)...)
+	j.say(j.served(c, m)...)
 	if c == nil {
 		c = j.view.strayOf(m)
 	}

@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -120,6 +121,18 @@ func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 		}
 	}
 	return nil
+}
+
+// deliveredOnce is the consumer that delivers a message, else the one that its lines name: it takes other subjects now, and is not before the message.
+func (v view) deliveredOnce(m lifecycle.MessageFacts) *Consumer {
+	if c := v.consumerOf(m); c != nil || m.Consumer == "" {
+		return c
+	}
+	i := slices.IndexFunc(v.Consumers, func(c Consumer) bool { return !c.Watches && c.Name == m.Consumer && deliveredBy(c, m.Key.Seq) })
+	if i < 0 {
+		return nil
+	}
+	return &v.Consumers[i]
 }
 
 // quiet reports whether everything that a consumer did last is stored.

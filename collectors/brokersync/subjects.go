@@ -8,7 +8,8 @@ import (
 )
 
 // served says that nobody serves the subject of a message, or that somebody does again. Workers that are just being set up get grace.
-func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) []lifecycle.Event {
+func (j *judgement) served(c *Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
+	v, grace := j.view, j.waits.Orphan
 	if m.Stored == nil || m.Stored.Subject == "" || m.Stored.Schedule != "" { // The broker itself takes a schedule.
 		return nil
 	}
@@ -16,7 +17,7 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 	switch {
 	case c == nil && v.watched(m): // Whether a worker takes it cannot be told.
 		return nil
-	case c == nil && slices.ContainsFunc(v.Consumers, func(o Consumer) bool { return o.MayStray(m) }): // A worker may have it.
+	case c == nil && j.mayStray(m): // A worker may have it.
 		return nil
 	case c == nil && !orphan:
 		at := max(m.Stored.At, m.AdoptedAt, lastServed(v, m)).Add(grace)
@@ -32,6 +33,14 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 		return []lifecycle.Event{newEvent(lifecycle.Adopted, m, c, at, uint64(m.OrphanedAt))}
 	}
 	return nil
+}
+
+// mayStray reports whether a consumer that does not take a message may have it in hand: it awaits more answers than messages that it takes may account for.
+func (j *judgement) mayStray(m lifecycle.MessageFacts) bool {
+	return slices.ContainsFunc(j.view.Consumers, func(c Consumer) bool {
+		f := j.inFlight[c.Name]
+		return c.MayStray(m) && (f == nil || len(f.messages) < c.AckPending)
+	})
 }
 
 // lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone. That may be later than the

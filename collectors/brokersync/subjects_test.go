@@ -15,7 +15,8 @@ func TestAConsumerThatWasSeenUntilJustNowLeavesNoOrphan(t *testing.T) {
 	gone := lifecycle.ConsumerState{Name: "a-task-worker", Filters: []string{"genbrain.agents.a.>"}, ObservedAt: 200 * second, Gone: true}
 	for at, orphan := range map[lifecycle.Micros]bool{199 * second: false, 204 * second: false, 205 * second: true} {
 		v := view{Observation: Observation{ConsumersAt: at}, Gone: []lifecycle.ConsumerState{gone}}
-		got := served(v, nil, m, 5*time.Second)
+		j := &judgement{view: v, waits: Waits{Orphan: 5 * time.Second}}
+		got := j.served(nil, m)
 		if (len(got) > 0) != orphan {
 			t.Errorf("observed at %d s: %v", at/second, got)
 		}

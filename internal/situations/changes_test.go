@@ -208,6 +208,36 @@ var changes = []situation{{
 	never: all(isNot(done...), silent("nothing will happen"), findsNo(wrongs...)),
 	mode:  afterwards,
 }, {
+	name: "a pool's consumer is given other subjects while its worker has a message, which waits for its answer as somebody looks for the first time",
+	act: func(c *clients) {
+		pool := func(change ...func(*jetstream.ConsumerConfig)) jetstream.Consumer {
+			cfg := worker(c.agent)
+			cfg.Durable, cfg.AckWait = c.agent+"-pool-task-worker", 10*time.Minute
+			for _, f := range change {
+				f(&cfg)
+			}
+			return c.consumer(cfg)
+		}
+		c.publish(publish{})
+		c.pull(pool())
+		pool(c.only("other"))
+	},
+	may:   all(isNot(done...), says("may have been given it"), findsNo(append(wrongs, "orphaned")...)),
+	never: all(isNot(done...), silent("nothing will happen"), findsNo(wrongs...)),
+	mode:  afterwards,
+}, {
+	name: "a consumer is given other subjects just after its only attempt was used up",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(1))
+		c.pull(worker)
+		c.works(1500 * time.Millisecond)
+		c.tryPull(worker, 200*time.Millisecond) // The broker says now that its attempts are used up.
+		c.workers(wait(time.Second), atMost(1), c.only("other"))
+	},
+	may:   is("exhausted"),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
 	name: "the stream gets an age, removes what is older, and loses the age again",
 	on:   changed("age for a while", limits),
 	act: func(c *clients) {

@@ -128,7 +128,7 @@ func (w *life) bounded(most int) {
 // broker sends, and they are not there.
 func (w *life) waitsForNobody(m *mail) bool {
 	return !slices.ContainsFunc(w.crews(), func(c *crew) bool {
-		again := c != nil && m.open[c.name] // Whatever it takes now.
+		again := c != nil && m.open[c.name] && (c.cfg.MaxDeliver <= 0 || m.had < c.cfg.MaxDeliver) // Whatever it takes now.
 		return (c.takes(m.kind) && m.seq > c.after || again) && (!c.sent() || len(c.queue) > 0)
 	})
 }
