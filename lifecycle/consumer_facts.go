@@ -238,8 +238,13 @@ func (o OpenMessage) OfPart(parts []MessageFacts, i int) OpenMessage {
 	return o
 }
 
-// reportsOfPart are those of a message's reports that speak of what one of its consumers did: its worker made them. Which consumer another agent means cannot be told.
+// reportsOfPart are those of a message's reports that speak of what one of its consumers did: its worker made them. Which consumer another agent means cannot be told. A worker may
+// report under its agent's name what it has through another consumer: nothing is said of a consumer by reports alone where another one is known to have had the message.
 func reportsOfPart(reports []ReportFacts, parts []MessageFacts, i int) (out []ReportFacts) {
+	taken := func(p MessageFacts) bool { return p.taken() }
+	if !parts[i].taken() && slices.ContainsFunc(parts, taken) {
+		return nil
+	}
 	for _, r := range reports {
 		same := func(p MessageFacts) bool { return r.Agent != "" && p.taker() == r.Agent }
 		if same(parts[i]) && slices.IndexFunc(parts, same) == i {

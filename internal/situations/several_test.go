@@ -150,6 +150,20 @@ var several = []situation{{
 	may:   all(is("exhausted"), takenBy(0, bySecond, 1, "timed_out"), takenBy(0, byFirst, 1, "acked"), finds("died_beside_ack")),
 	never: isNot("completed"),
 }, {
+	name: "two workers' consumers take one message: the second one's worker reports under the agent's name, and the first one's was not given it",
+	on:   limits,
+	act: func(c *clients) {
+		c.workers()
+		other := c.consumer(second(c.agent))
+		c.publish(publish{})
+		m := c.pull(other)
+		c.heartbeat(m)
+		c.seen()
+		c.report(c.agent, "accepted", "", map[string]any{"message_id": m.Headers().Get("Nats-Msg-Id"), "attempt": 1})
+	},
+	may:   all(is("processing"), heldBy(bySecond), takenBy(0, bySecond, 1, "open"), untakenBy(byFirst)),
+	never: all(isNot(done...), untakenBy(byFirst)),
+}, {
 	name: "two workers' consumers take one message: one gives it up, and the other completes",
 	on:   limits,
 	act: func(c *clients) {
@@ -418,6 +432,22 @@ var several = []situation{{
 	},
 	may: all(is("processing"), heldBy(bySecond), onBoard(bySecond, "", false), onBoard(byFirst, "stale", true)),
 }}
+
+// untakenBy holds when no attempt of the agent's own consumer is told of.
+func untakenBy(suffix string) claim {
+	return func(s story) error {
+		m := s.message(0)
+		if m == nil {
+			return nil
+		}
+		for _, t := range append([]seenTaker{{Consumer: m.Consumer, Attempts: m.Attempts}}, m.Others...) {
+			if strings.HasSuffix(t.Consumer, suffix) && !strings.HasSuffix(t.Consumer, bySecond) && len(t.Attempts) > 0 {
+				return fmt.Errorf("%s is said to have had it: %+v", t.Consumer, t.Attempts)
+			}
+		}
+		return nil
+	}
+}
 
 // onBoard holds when the in-flight board has a lease of a consumer, stale or not, that stands beside the one that decides about the message, or is it.
 func onBoard(suffix, kind string, beside bool) claim {
