@@ -53,7 +53,7 @@ func (s State) knowsConsumers(stream lifecycle.StreamID) bool {
 // settleAfter is how long after a consumer came an answer may be told that does not name it: the list of consumers that it goes by is older.
 const settleAfter = 2 * time.Second
 
-// readAhead reads the settled messages that consumers which came are still to deliver.
+// readAhead reads which settled messages the new consumers are still to deliver.
 func (st *step) readAhead() {
 	st.known.ahead = map[string]aheadOf{}
 	for _, c := range st.view.Consumers {
@@ -77,7 +77,7 @@ type aheadOf struct {
 	to       uint64
 }
 
-// sayAhead says of those that are in the stream that the consumer is to deliver them.
+// sayAhead says which of them a new consumer is to deliver: those that are in the stream.
 func (st *step) sayAhead() {
 	for _, c := range st.view.Consumers {
 		all, looked := st.known.ahead[c.Name], true

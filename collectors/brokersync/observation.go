@@ -123,7 +123,7 @@ func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 	return nil
 }
 
-// deliveredOnce is the consumer that delivers a message, else the one that its lines name: it takes other subjects now, and is not before the message.
+// deliveredOnce is the consumer that delivers a message; where none takes it, the one that its lines name, if that has delivered as far.
 func (v view) deliveredOnce(m lifecycle.MessageFacts) *Consumer {
 	if c := v.consumerOf(m); c != nil || m.Consumer == "" {
 		return c

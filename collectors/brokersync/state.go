@@ -32,7 +32,7 @@ type State struct {
 	Met        map[string]uint64           // By consumer that might hold one message when it was seen first: its last delivery then.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
 	Fresh      map[string]lifecycle.Micros // By consumer that was not seen to deliver before: the observation that saw it do so, until what it ended before then was looked at.
-	Comers     map[string]Comer            // By name: workers' consumers that were made since others were done with messages.
+	Comers     map[string]Comer            // By name: workers' consumers that were made between two looks.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream that their consumer is past and awaits no answer to, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
