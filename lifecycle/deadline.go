@@ -122,7 +122,7 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 // late by the former one; the broker may have gone by another wait before it was looked at; the worker of an earlier attempt handed the message back; or the broker's own time
 // of the delivery is not known, and no heartbeat came in time whenever the delivery was.
 func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
-	if basis < c.Seen || latest(ev.beganAt, ev.notBefore(c)) < c.WaitsSince || ev.handedBackByAnother() {
+	if c.Unseen(basis) || latest(ev.beganAt, ev.notBefore(c)) < c.WaitsSince || ev.handedBackByAnother() {
 		return basis.Known()
 	}
 	if !basis.Known() || ev.deliveredAt.Known() {

@@ -152,7 +152,8 @@ type ConsumerState struct {
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
 	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.
-	Seen          Micros      // The first look at it; zero where it was made after a look at the broker.
+	Seen          Micros      // The first look at it; zero where that is not known.
+	Followed      bool        // It was made after a look at the broker: it is taken to have waited, and allowed, from the beginning what the first look at it found.
 	Several       bool        // It may hold one message, was seen to hold several before, and may hold them still.
 	Lowered       Lowered     // It allows fewer attempts than it was seen to allow before.
 	Refiltered    Refiltered  // It takes other subjects than it was seen to take before.
@@ -181,6 +182,9 @@ func (r Refiltered) Took(s *StoredFacts) bool {
 
 // Made is when the broker created the consumer.
 func (c ConsumerState) Made() Micros { return firstKnown(c.MadeAt, c.CreatedAt) }
+
+// Unseen reports whether the consumer may have been otherwise at a time than it is known to have been: nobody had looked at it by then.
+func (c ConsumerState) Unseen(at Micros) bool { return at < c.Seen && !c.Followed }
 
 // Wait is the time a worker has to answer attempt n, counted from its delivery or last heartbeat: backoff overrides ack wait.
 func (c ConsumerState) Wait(n int) time.Duration {

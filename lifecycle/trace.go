@@ -200,7 +200,7 @@ func (mt *MessageTrace) dateEnds() {
 			continue
 		}
 		basis := latest(a.BeganAt, a.LastBeat)
-		if a.BeganAt < mt.Consumer.WaitsSince || basis < mt.Consumer.Seen {
+		if a.BeganAt < mt.Consumer.WaitsSince || mt.Consumer.Unseen(basis) {
 			continue
 		}
 		ran := mt.Consumer.Until(basis, mt.Consumer.Wait(a.N))

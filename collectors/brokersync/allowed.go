@@ -33,7 +33,7 @@ func (c Consumer) allowed(m lifecycle.MessageFacts) int {
 // allowed before the consumer was looked at is not known.
 func (c Consumer) mayHaveGiven(m lifecycle.MessageFacts, attempt int) bool {
 	next, fewerAt, allowed := earliestNext(c, m, attempt), c.Lowered.At, c.allowed(m)
-	if next < c.Seen {
+	if c.Unseen(next) {
 		fewerAt, allowed = max(fewerAt, c.Seen), 0
 	}
 	if allowed == c.MaxDeliver || allowed > 0 && attempt >= allowed {

@@ -248,7 +248,7 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool
 	if j.known.undecided(j.view, c, o.Message, missed) {
 		return false
 	}
-	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
+	undelivered := j.known.undelivered(j.view, c, o.Message) && !j.mayStray(o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
 		e := j.exhaustionEvent(lifecycle.MaxDeliveries, c.spokenOf(o.Message), o.Message)
 		j.say(e)

@@ -139,16 +139,14 @@ func (s State) withChanges(o Observation) []Consumer {
 		c := &consumers[i]
 		_, c.Several = s.holding(*c)
 		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
-		if !known && (!s.At.Known() || c.CreatedAt <= s.At) { // It may have been otherwise before.
-			c.Seen = o.ConsumersAt
-		}
 		c.Refiltered = refilteredNow(old, *c, o.ConsumersAt)
 		same := known && old.CreatedAt == c.CreatedAt
 		c.StartSeq, c.PassedSeq = startNow(old, *c, same), passedNow(old, *c, same)
 		if !same {
+			c.Seen, c.Followed = o.ConsumersAt, known || s.At.Known() && c.CreatedAt > s.At
 			continue
 		}
-		c.Seen, c.Lowered = old.Seen, loweredNow(old, *c, o.ConsumersAt)
+		c.Seen, c.Followed, c.Lowered = old.Seen, old.Followed, loweredNow(old, *c, o.ConsumersAt)
 		if c.WaitsSince = old.WaitsSince; old.AckWait != c.AckWait || !slices.Equal(old.Backoff, c.Backoff) {
 			c.WaitsSince = o.ConsumersAt
 			if old.AckWait == c.AckWait { // The broker does not look earlier for a later step of the backoff: its timer is set for the former waits.

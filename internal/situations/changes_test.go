@@ -226,6 +226,19 @@ var changes = []situation{{
 	never: all(isNot(done...), silent("nothing will happen"), findsNo(wrongs...)),
 	mode:  afterwards,
 }, {
+	name: "a consumer is given other subjects before anybody looks, and its worker has a message that becomes too old",
+	on: tasksWith("an age of a quarter of a minute", func(c *jetstream.StreamConfig) {
+		c.MaxAge, c.Duplicates = 15*time.Second, time.Second
+	}),
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers(wait(10 * time.Minute)))
+		c.workers(wait(10*time.Minute), c.only("other"))
+	},
+	may:    is("outcome_unknown"),
+	never:  isNot(append(done, "removed")...),
+	settle: 20 * time.Second,
+}, {
 	name: "a consumer is given other subjects just after its only attempt was used up",
 	act: func(c *clients) {
 		c.publish(publish{})
