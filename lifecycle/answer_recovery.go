@@ -275,7 +275,11 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return Answer{Headline: headline, Text: text, At: next.At, Provenance: Inferred}
 	}
 	past, back := next.At.Known() && next.At <= in.Now, m.Verdict.State == StateFailed // Back in the stream: nobody has it.
-	switch c := m.Consumer; {
+	c := m.Consumer
+	if other, why := in.anotherTaker(m), c.givesNoMore(next, in.Now); other != "" && why != "" {
+		return say("Another consumer may deliver it", fmt.Sprintf("%s; %s.", why, takesToo(other)))
+	}
+	switch {
 	case m.Lease != nil && m.Lease.Unread:
 		return say("Not known yet", fmt.Sprintf("Its deadline passed %s ago, and an answer in time or a longer ack wait may not have been seen.", Lasting(in.Now.Sub(m.Lease.Deadline))))
 	case c != nil && c.Gone:
@@ -305,6 +309,23 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("An older attempt keeps its lease", fmt.Sprintf("The worker of attempt %d, which lost it, sends heartbeats; without them and an answer the broker delivers it again.", l.Sender))
 	}
 	return say("A worker has it", "Without an answer the broker delivers it again.")
+}
+
+// givesNoMore says why a consumer does not give a message that it delivered to another worker as things are; empty where it does. c may be nil.
+func (c *ConsumerState) givesNoMore(next NextStep, now Micros) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Gone:
+		return fmt.Sprintf("Consumer %s does not exist now, and an answer to it has no effect", c.Name)
+	case next.What == "exhaustion":
+		return fmt.Sprintf("Consumer %s allows no further attempt", c.Name)
+	case c.pausedAt(now):
+		return fmt.Sprintf("Consumer %s is paused", c.Name)
+	case c.unheard():
+		return fmt.Sprintf("Nobody is subscribed to what consumer %s delivers", c.Name)
+	}
+	return ""
 }
 
 // dueSince is how long a message has been due that no answer came for in time.

@@ -46,8 +46,12 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	if completed && m.lastOwner().End == EndAcked {
 		out.Ownership.Headline = "One of its workers acknowledged it"
 	}
-	out.Recovery = out.Recovery.and(fmt.Sprintf("%s takes it too, and no answer of its worker is known", silent))
+	out.Recovery = out.Recovery.and(takesToo(silent))
 	return out
+}
+
+func takesToo(consumer string) string {
+	return consumer + " takes it too, and no answer of its worker is known"
 }
 
 // besideEnded adds to the answers about a message that one consumer is still to deliver how another is done with it.
@@ -78,8 +82,16 @@ func besideEnded(out Answers, m MessageTrace) Answers {
 
 // silentTaker is a consumer that takes a message of which others have parts, is not past it, and gave no sign of it; empty where there is none.
 func (in TraceInput) silentTaker(m MessageTrace) string {
+	if len(in.messageFacts(m.Facts.Key).Consumers) == 0 {
+		return ""
+	}
+	return in.anotherTaker(m)
+}
+
+// anotherTaker is a consumer that takes a message which another one delivered, is not past it, and gave no sign of it; empty where there is none.
+func (in TraceInput) anotherTaker(m MessageTrace) string {
 	facts := in.messageFacts(m.Facts.Key)
-	if len(facts.Consumers) == 0 || facts.VanishedAt.Known() {
+	if facts.VanishedAt.Known() {
 		return ""
 	}
 	for _, c := range in.takersOf(facts).present {

@@ -304,6 +304,55 @@ var several = []situation{{
 	may:   all(is("published"), takenBy(0, byFirst, 1, "timed_out"), says("-second-task-worker takes it too")),
 	never: all(isNot("exhausted", "completed"), silent("nothing to do", "nobody:")),
 }, {
+	name: "two workers' consumers take one message: nobody listens any more to the one whose worker lost it, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		sub := c.pushed(wait(2 * time.Second))
+		c.consumer(second(c.agent))
+		c.publish(publish{})
+		c.sent(sub)
+		c.leaves(sub)
+	},
+	may:   all(isNot(done...), says("-second-task-worker takes it too"), silent("no worker is subscribed")),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers take one message: one is paused after its worker lost it, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers(wait(2 * time.Second))
+		c.consumer(second(c.agent))
+		c.publish(publish{})
+		c.pull(first)
+		c.pauseWorkers()
+	},
+	may:   all(isNot(done...), says("-second-task-worker takes it too"), silent("nothing is delivered")),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers take one message: one is deleted while its worker has it, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers()
+		c.consumer(second(c.agent))
+		c.seen()
+		c.publish(publish{})
+		c.heartbeat(c.pull(first))
+		c.works(time.Second)
+		c.deleteConsumer()
+	},
+	may:   all(isNot(done...), says("-second-task-worker takes it too"), silent("nobody delivers it")),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers take one message: one worker has its only attempt, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		first := c.workers(atMost(1), wait(10*time.Minute))
+		c.consumer(second(c.agent))
+		c.publish(publish{})
+		c.pull(first)
+	},
+	may:   all(isNot(done...), says("-second-task-worker takes it too"), silent("this is the last attempt")),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
 	name: "a second workers' consumer comes after the message was given up by the first one's worker",
 	on:   limits,
 	act: func(c *clients) {
