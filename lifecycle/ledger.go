@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Layer is where a duplicate ended (SPEC 4).
@@ -271,12 +272,17 @@ func (t *TaskFacts) toldMeanwhile(c DeliveryCopy) bool {
 	}) || slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.Seq != 0 && d.Seq != c.Key.Seq && meanwhile(d.At) })
 }
 
-// surelyBegun is by when a record must have come that came surely before the acknowledged attempt began. A record in a document has the time of its store's clock.
+// surelyBegun is by when a record must have come that came surely before the acknowledged attempt began.
 func (t *TaskFacts) surelyBegun(c DeliveryCopy) Micros {
+	return c.Surely.Add(-t.recordSlack())
+}
+
+// recordSlack is how far the clock by which records are dated may be from the broker's: that of a document's store may be, that of a bucket is the broker's own.
+func (t *TaskFacts) recordSlack() time.Duration {
 	if t.Completion != nil && strings.Contains(t.Completion.Source, "/") {
-		return c.Surely.Add(-bindingSlack)
+		return bindingSlack
 	}
-	return c.Surely
+	return 0
 }
 
 // completedSurelyBefore reports whether a completion came surely before the acknowledged attempt began.

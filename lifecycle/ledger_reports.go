@@ -208,13 +208,20 @@ func (t *TaskFacts) reportedCaught(found []Case) []Case {
 	return found
 }
 
-// unaccounted is how many known deliveries may have been repeats of which nothing was found yet: one of them did the work, where that was done since the first message
-// that is known to have been delivered was stored.
+// unaccounted is how many known deliveries may have been repeats of which nothing was found yet: one of them did the work, where a record names its message, or the work
+// was done since the first message that is known to have been delivered was stored.
 func (t *TaskFacts) unaccounted(found []Case) int {
-	n, since := t.delivered(), t.firstDelivered().Add(-bindingSlack)
-	did := slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= since }) ||
-		slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.completedBy() >= since })
-	if did {
+	n, since := t.delivered(), t.firstDelivered()
+	recorded := func(d Completed) bool {
+		if i := t.completes(d, t.Copies); d.Seq != 0 && i >= 0 {
+			return t.Copies[i].Attempts > 0
+		}
+		return d.At >= since.Add(-t.recordSlack())
+	}
+	reported := func(r ReportFacts) bool {
+		return r.CompletedAt.Known() && r.completedBy() >= since.Add(-bindingSlack)
+	}
+	if slices.ContainsFunc(t.Completed, recorded) || slices.ContainsFunc(t.Reports, reported) {
 		n--
 	}
 	for _, c := range found {

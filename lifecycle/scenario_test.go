@@ -184,6 +184,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Reason = strings.ReplaceAll(value, "+", " ")
 	case "record":
 		e.Detail.RecordSeq = uint64(number())
+	case "source":
+		e.Source = value
 	case "agent":
 		e.Agent = value
 	case "by":
