@@ -255,11 +255,15 @@ func (t *TaskFacts) reportedDone(c DeliveryCopy, before Micros) bool {
 	})
 }
 
-// fits are the messages that the report can be about, whatever its agent says of the time.
+// fits are the messages that the report can be about, whatever its agent says of the time. One that names a further attempt than is known of a message that a worker
+// may have had then may be about that: it is about none of which no attempt is known.
 func (r *ReportFacts) fits(copies []DeliveryCopy) (fits []int) {
+	further := r.MsgID == "" && slices.ContainsFunc(copies, func(c DeliveryCopy) bool {
+		return c.Attempts > 0 && r.Attempt > c.Attempts && r.by(c) && c.workedOnAt(r.firstAt())
+	})
 	for i, c := range copies {
 		named := r.MsgID != "" && r.MsgID == c.MsgID && !r.cameBefore(c)
-		unnamed := r.MsgID == "" && r.by(c) && (r.Attempt == 0 || c.Attempts == 0 || r.Attempt <= c.Attempts)
+		unnamed := r.MsgID == "" && r.by(c) && (r.Attempt == 0 || c.Attempts == 0 && !further || r.Attempt <= c.Attempts)
 		if again := i > 0 && copies[i-1].Key == c.Key; !again && (named || unnamed) {
 			fits = append(fits, i)
 		}
@@ -331,6 +335,14 @@ func (t *TaskFacts) UnnamedSince(from Micros) (first Micros) {
 				first = earliest(first, *at)
 			}
 		}
+	}
+	return first
+}
+
+// firstAt is the earliest time that the report speaks of.
+func (r *ReportFacts) firstAt() (first Micros) {
+	for _, at := range r.times() {
+		first = earliest(first, *at)
 	}
 	return first
 }
