@@ -13,10 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// askedFor is how long a worker waits for a message.
+const askedFor = 300 * time.Millisecond
+
 // next lets a worker ask a consumer for a message, and now and then compares what it is given with what the answers say just before.
 func (w *life) next(by *crew) jetstream.Msg {
 	if w.glass == nil || w.mode != live || w.random.IntN(3) > 0 {
-		return w.tryPull(by, 300*time.Millisecond)
+		return w.tryPull(by, askedFor)
 	}
 	w.seen()
 	return w.foretold(by)
@@ -30,7 +33,7 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 		s = w.told()
 		w.surprised = errors.Join(w.surprised, w.stands(s))
 	}
-	m := w.tryPull(by, 300*time.Millisecond)
+	m := w.tryPull(by, askedFor)
 	if w.renewed || *withForgery {
 		return m
 	}
@@ -44,7 +47,7 @@ func (w *life) foretold(by *crew) jetstream.Msg {
 		words, given := s.told().words(), m != nil && w.seqOf(m) == of.seq
 		err := error(nil)
 		switch {
-		case given:
+		case given && time.Since(w.unpaused).Abs() > askedFor: // A pause that ends meanwhile was told.
 			err = said.isNext(by, words)
 		case m == nil && strings.Contains(words, "next free worker of "+by.name) && w.there(of.letter): // That it has gone is told some seconds later.
 			err = errors.New("a worker asked, and was given nothing")
