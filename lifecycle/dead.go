@@ -117,6 +117,22 @@ func (ev *evidence) presumedAt() (Micros, bool) {
 	return x.Deadline, true
 }
 
+// leftBehindAt is when the attempts were used up of a message that its consumer is past since that was created anew, or reset.
+func (ev *evidence) leftBehindAt() (Micros, bool) {
+	if ev.life == ev.m || ev.n > 0 || !ev.stranded() {
+		return 0, false
+	}
+	past := ev.m.pastLife()
+	if ev.m.MaxDeliveriesAt < ev.m.RecreatedAt {
+		past.MaxDeliveriesAt, past.MaxDeliveriesN = ev.m.MaxDeliveriesAt, ev.m.MaxDeliveriesN
+	}
+	before := evidenceAlone(&past, bound{})
+	if at, maxed := before.maxedAt(); maxed {
+		return at, true
+	}
+	return before.presumedAt()
+}
+
 func compareDead(a, b DeadFacts) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Category, b.Category), cmp.Compare(a.Path, b.Path),
 		cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail), cmp.Compare(a.Deliveries, b.Deliveries), cmp.Compare(a.FailedAt, b.FailedAt),

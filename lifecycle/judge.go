@@ -56,6 +56,8 @@ var rules = []Rule{
 		(*evidence).maxedAt},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
 		(*evidence).presumedAt},
+	{"left behind", StateExhausted, "Its attempts were used up, and its consumer was created anew or reset behind it since: nobody delivers it again, and what removed it later changes nothing.",
+		(*evidence).leftBehindAt},
 	{"copied and deleted", StateDeadLettered, "Fleetglass's monitor stored the message's dead-letter entry and deleted the message; the entry was not read yet.",
 		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.Removal == RemovedToQueue }},
 	{"removed before delivery", StateRemoved, "The message left the stream unanswered, its consumer's delivered sequence proves that no worker had it, and no record of its completion names it.",

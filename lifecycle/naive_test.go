@@ -111,6 +111,13 @@ func (n naive) since(recreated Micros) naive {
 	}), n.given}
 }
 
+// until is what was known of its deliveries and attempts before a time.
+func (n naive) until(recreated Micros) naive {
+	return naive{n.all(func(e Event) bool {
+		return e.At < recreated && (e.Attempt > 0 || e.ConsumerSeq > 0 || e.Kind == MaxDeliveries)
+	}), n.given}
+}
+
 // beats reports whether there is such a heartbeat.
 func (n naive) beats(pick func(Event) bool) bool {
 	return n.any(func(e Event) bool { return e.Kind == Heartbeat && pick(e) })
@@ -176,31 +183,14 @@ func (n naive) observed() State {
 	current := func(kinds ...Kind) func(Event) bool {
 		return func(e Event) bool { return is(kinds...)(e) && e.Attempt == attempt }
 	}
-	delivered := life.lastExactDelivery(attempt)
-	expiry := func(kind Kind) (basis, deadline Micros, found bool) {
-		for _, e := range n.all(current(kind)) {
-			if e.Detail.Basis < recreated {
-				continue
-			}
-			if !found || e.Detail.Basis > basis || (e.Detail.Basis == basis && e.Detail.Deadline > deadline) {
-				basis, deadline, found = e.Detail.Basis, e.Detail.Deadline, true
-			}
-		}
-		return basis, deadline, found
-	}
-	// A conclusion of the clock stands unless the attempt was delivered later, or some worker's heartbeat came in time.
-	stands := func(kind Kind) bool {
-		basis, deadline, found := expiry(kind)
-		inTime := func(e Event) bool {
-			return e.Kind == Heartbeat && e.At >= recreated && e.At > basis && e.At <= deadline
-		}
-		return found && delivered <= basis && !n.beats(inTime)
-	}
-	dead, expired := stands(PresumedDead), stands(LeaseExpired)
-	maxed := life.last(is(MaxDeliveries))
+	since := func(at Micros) bool { return at >= recreated }
+	dead, expired := n.stands(PresumedDead, life, since), n.stands(LeaseExpired, life, since)
 	vanished := n.gone()
 	termed := n.any(func(e Event) bool { return n.terminates(e) && n.firstTerm(e.Attempt) > refuted })
-	exhausted := dead || (maxed > 0 && delivered <= maxed && (life.maxedNumber() == 0 || life.without(is(ReportClaimed, ReportAccepted)).attempt() <= life.maxedNumber()))
+	exhausted := dead || life.usedUp()
+	if past := n.until(recreated); attempt == 0 && n.stranded(life) {
+		exhausted = exhausted || past.usedUp() || n.stands(PresumedDead, past, func(at Micros) bool { return at < recreated })
+	}
 	// A stream that keeps its messages gives them again once their consumer was created anew.
 	again := recreated > 0 && attempt > 0 && !recorded && !vanished && !termed && !exhausted && !life.ackCounts(refuted)
 	acked = acked && !again
@@ -240,6 +230,28 @@ func (n naive) observed() State {
 		return StatePublished
 	}
 	return StateOutcomeUnknown
+}
+
+// stands reports whether a conclusion of the clock about the latest attempt of a life does: the attempt was not delivered later, and no worker's heartbeat came in time.
+func (n naive) stands(kind Kind, life naive, within func(Micros) bool) bool {
+	attempt := life.attempt()
+	var basis, deadline Micros
+	found := false
+	for _, e := range n.all(func(e Event) bool { return e.Kind == kind && e.Attempt == attempt && within(e.Detail.Basis) }) {
+		if !found || e.Detail.Basis > basis || (e.Detail.Basis == basis && e.Detail.Deadline > deadline) {
+			basis, deadline, found = e.Detail.Basis, e.Detail.Deadline, true
+		}
+	}
+	inTime := func(e Event) bool {
+		return e.Kind == Heartbeat && within(e.At) && e.At > basis && e.At <= deadline
+	}
+	return found && life.lastExactDelivery(attempt) <= basis && !n.beats(inTime)
+}
+
+// usedUp reports whether the broker said that the attempts are used up, and delivered none later.
+func (n naive) usedUp() bool {
+	maxed := n.last(is(MaxDeliveries))
+	return maxed > 0 && n.lastExactDelivery(n.attempt()) <= maxed && (n.maxedNumber() == 0 || n.without(is(ReportClaimed, ReportAccepted)).attempt() <= n.maxedNumber())
 }
 
 // maxedNumber is the last attempt that the broker's latest word on it says was used up; zero where it names none.

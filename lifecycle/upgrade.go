@@ -11,7 +11,7 @@ const (
 	// FoldVersion is the version of the rules by which facts are joined, judged and counted. A store keeps it and judges its tasks anew where
 	// they were judged by an older one. It rises when the outcome of a scenario file changes, which a test finds, and when dead letters are projected
 	// otherwise, such as under another fingerprint.
-	FoldVersion = 130
+	FoldVersion = 131
 
 	// FactsVersion is the version from which on stored facts mean what they mean now. Tasks that were judged by an older one are folded anew
 	// from their events; of younger ones the stored facts are judged anew. When the facts of a scenario file change, FoldVersion rises by two

@@ -135,6 +135,22 @@ var resets = []situation{{
 	},
 	may: all(is("completed"), findsNo(wrongs...)),
 }, {
+	name:  "the attempts are used up, and the consumer is reset to after the message",
+	on:    land{name: "reset ahead of a dead message", streams: ordinary.streams},
+	since: resettable,
+	act: func(c *clients) {
+		worker := c.practised(wait(time.Second), atMost(1))
+		zero := c.publish(publish{})
+		c.pull(worker)
+		c.works(2 * time.Second)
+		c.tryPull(worker, 100*time.Millisecond)
+		c.seen()
+		c.resetConsumer(zero.seq + 1)
+	},
+	may:    all(is("exhausted"), findsNo(wrongs...)),
+	never:  isNot("completed", "removed", "outcome_unknown"),
+	settle: 14 * time.Second,
+}, {
 	name:  "limits retention: a consumer is reset to a message that it acknowledged, and its next worker has it",
 	on:    limits,
 	since: resettable,
