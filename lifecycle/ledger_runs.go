@@ -19,17 +19,20 @@ func (t *TaskFacts) atOnce(c DeliveryCopy) bool { return c.AckedAt.Sub(c.Surely)
 
 // quick is how long an attempt may last at most that surely did no work.
 func (t *TaskFacts) quick() time.Duration {
-	run := t.firstRun()
-	limit := max(quickAnswer, run/4)
+	run, lasted := t.firstRun()
+	limit := quickAnswer
+	if lasted {
+		limit = max(limit, run/4)
+	}
 	if run >= shortestRun {
 		limit = min(limit, run/2)
 	}
 	return limit
 }
 
-// firstRun is how long the work took at least: from the begin of the attempt that was at it to the first completion; zero when it is not known. What came
-// before that attempt took time too, and says nothing of the work.
-func (t *TaskFacts) firstRun() time.Duration {
+// firstRun is how long the work took: from the begin of the attempt that was at it to the first completion; zero when it is not known. What came before that attempt
+// took time too, and says nothing of the work. lasted says that the attempt was not over by then: else the record may have been written over an earlier one.
+func (t *TaskFacts) firstRun() (run time.Duration, lasted bool) {
 	var done Micros
 	of := -1
 	note := func(at Micros, copy int) {
@@ -44,26 +47,29 @@ func (t *TaskFacts) firstRun() time.Duration {
 		note(t.Reports[i].CompletedAt, t.speaksOf(&t.Reports[i], t.Copies, t.Reports[i].CompletedAt))
 	}
 	if of < 0 {
-		return 0
+		return 0, false
 	}
-	return t.Copies[of].ranUntil(done)
+	return t.ranUntil(t.Copies[of], done)
 }
 
-// ranUntil is how long the attempt lasted at least that was at work at a time; zero when that may have been another one, of which nothing was seen.
-func (c DeliveryCopy) ranUntil(at Micros) time.Duration {
+// ranUntil is how long the attempt lasted that was at work at a time; zero when that may have been another one, of which nothing was seen. lasted says that its worker is
+// known to have had it until then.
+func (t *TaskFacts) ranUntil(c DeliveryCopy, at Micros) (run time.Duration, lasted bool) {
 	runs := c.Runs
 	i := len(runs) - 1
 	for i >= 0 && runs[i].By > at {
 		i--
 	}
 	if i < 0 || (runs[i].End.Known() && runs[i].End < at) {
-		return 0
+		return 0, false
 	}
 	overtaken := runs[i].N < c.Attempts && !runs[i].End.Known()
 	if overtaken && (i+1 == len(runs) || runs[i+1].N > runs[i].N+1 || !runs[i+1].Exact) {
-		return 0
+		return 0, false
 	}
-	return at.Sub(runs[i].By)
+	acked := func(o DeliveryCopy) bool { return o.Key == c.Key && o.Attempt == runs[i].N && o.AckedAt >= at }
+	ended := runs[i].Exact && (overtaken || runs[i].End.Known()) // Else its end may be another one's.
+	return at.Sub(runs[i].By), ended || slices.ContainsFunc(t.Copies, acked)
 }
 
 // executions counts the completions of one key, by records or by reports of different attempts. It makes cases of those beyond the first, and one of the
