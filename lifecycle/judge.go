@@ -207,7 +207,7 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 		ev.ackedAt = 0
 	}
 	ev.completedAt = b.recordedAt
-	if ev.n > 0 || m.taken() {
+	if ev.n > 0 || m.taken() || reportedAttempt(b.reports, 0) > 0 {
 		ev.completedAt = earliest(ev.completedAt, b.reportedAt)
 	}
 	if ev.givenAgain() {
