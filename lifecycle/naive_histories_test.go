@@ -84,14 +84,17 @@ func believable(events []Event) []Event {
 		case !e.Detail.Unproved && e.Detail.Former:
 			e.Attempt, e.ConsumerSeq = e.Attempt+3, 0
 		case !e.Detail.Unproved:
+		case e.Kind == Heartbeat && (stored == 0 || e.Detail.SaidAt != stored): // The broker extends the lease, whoever asks for it.
+			e.Attempt, e.ConsumerSeq = 0, 0
 		case stored == 0 || e.Detail.SaidAt != stored:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
-		case e.Detail.Former && e.Kind == Heartbeat: // The broker extends the lease, whoever asks for it.
-			e.Attempt, e.ConsumerSeq = 0, 0
-		case e.Detail.Former:
-			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
-		case e.Kind == Acked || e.Kind == Terminated:
-			e.Kind = AttemptUnanswered
+		default:
+			if e.Kind == Acked || e.Kind == Terminated {
+				e.Kind = AttemptUnanswered
+			}
+			if e.Detail.Former {
+				e.Attempt, e.ConsumerSeq = e.Attempt+3, 0
+			}
 		}
 		out = append(out, e)
 	}
