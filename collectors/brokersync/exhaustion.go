@@ -134,6 +134,6 @@ func (j *judgement) exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycl
 		e.Attempt, e.Detail.Beside = m.ExhaustedSaidN, j.view.beside(c, m)
 		return e
 	}
-	e.Detail.Former = c == nil || max(c.Began(), c.ResetBy) > m.ExhaustedSaid // Its state tells nothing of what the broker said of the one before.
+	e.Detail.Former = c == nil || max(c.Began(), c.ResetBy) > m.ExhaustedSaid || c.wasResetBehind(m) // Its state tells nothing of what the broker said of the one before.
 	return e
 }

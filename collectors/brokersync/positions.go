@@ -29,3 +29,8 @@ func passedNow(old lifecycle.ConsumerState, c Consumer, same bool) uint64 {
 func (c Consumer) beganBehind(m lifecycle.MessageFacts) bool {
 	return m.Key.Seq < c.StartSeq && len(evidenceOf(m, c)) == 0
 }
+
+// wasResetBehind reports whether a consumer begins behind a message although it was there when that was stored: it was reset, whether or not a look saw that.
+func (c Consumer) wasResetBehind(m lifecycle.MessageFacts) bool {
+	return m.Stored != nil && c.CreatedAt <= m.Stored.At && m.Key.Seq < c.StartSeq
+}
