@@ -117,7 +117,7 @@ func (ev *evidence) presumedAt() (Micros, bool) {
 	return x.Deadline, true
 }
 
-// leftBehindAt is when the attempts were used up of a message that its consumer is past since that was created anew, or reset.
+// leftBehindAt is when the attempts at a message were used up; false unless its consumer was created anew, or reset, behind it since.
 func (ev *evidence) leftBehindAt() (Micros, bool) {
 	if ev.life == ev.m || ev.n > 0 || !ev.stranded() {
 		return 0, false

@@ -50,6 +50,7 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	return out
 }
 
+// takesToo is the clause that tells of such a consumer.
 func takesToo(consumer string) string {
 	return consumer + " takes it too, and no answer of its worker is known"
 }

@@ -39,7 +39,7 @@ func (j *judgement) served(c *Consumer, m lifecycle.MessageFacts) []lifecycle.Ev
 func (j *judgement) mayStray(m lifecycle.MessageFacts) bool {
 	return slices.ContainsFunc(j.view.Consumers, func(c Consumer) bool {
 		f := j.inFlight[c.Name]
-		return !j.view.takes(c, m) && c.MayStray(m) && (f == nil || len(f.messages) < c.AckPending)
+		return c.MayStray(m) && (f == nil || len(f.messages) < c.AckPending) && !j.view.takes(c, m)
 	})
 }
 
