@@ -20,11 +20,17 @@ type Endings struct {
 	CompletedAt Micros // Completion by record or report.
 	AckedAt     Micros // First acknowledgement that was not refuted.
 	UnboundAt   Micros // Its agent reports a completion that may be of it, and nothing tells of which message.
-	ToldAt      Micros // A record of its idempotency key, or a report about it, says that the work is done: by this message, by another one, or too late to tell.
+	ToldAt      Micros // A record of its idempotency key, or a report about it, of any of its consumers' workers, says that the work is done: by this message, by another one, or too late to tell.
 }
 
 // JudgeEndings is [Judge] together with the endings that it weighs.
 func JudgeEndings(m MessageFacts, t TaskFacts) (Verdict, Endings) {
 	ev := evidenceOf(&m, &t)
-	return ev.judge(), Endings{CompletedAt: ev.completedAt, AckedAt: ev.ackedAt, UnboundAt: ev.bound.unboundAt, ToldAt: ev.bound.toldAt()}
+	told := ev.bound.toldAt()
+	if len(m.Consumers) > 0 {
+		for _, part := range evidenceOfParts(m.Parts(), &t) {
+			told = earliest(told, part.bound.toldAt())
+		}
+	}
+	return ev.judge(), Endings{CompletedAt: ev.completedAt, AckedAt: ev.ackedAt, UnboundAt: ev.bound.unboundAt, ToldAt: told}
 }
