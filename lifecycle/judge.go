@@ -228,7 +228,7 @@ func (ev *evidence) givenAgain() bool {
 	if ev.life == ev.m || ev.n == 0 || ev.completedAt.Known() || ev.termAt.Known() || ev.m.VanishedAt.Known() || !ev.ackedAt.Known() || ev.ackedAt >= since {
 		return false
 	}
-	for _, a := range ev.life.Attempts {
+	for a := range ev.life.everyAttempt() {
 		if a.ackAfter(ev.m) >= since {
 			return false
 		}
