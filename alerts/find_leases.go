@@ -21,16 +21,34 @@ func leasesThat(kind lifecycle.StaleKind) func(*Facts, Rule) []Finding {
 	}
 }
 
+// Unjudged are the keys of what may be found of leases whose deadline has passed, and of which not all was read by then: the alerts about them are not resolved.
+func Unjudged(leases []lifecycle.Lease) map[string]bool {
+	keys := map[string]bool{}
+	for _, l := range leases {
+		if l.Unread {
+			keys[leaseKey(l)] = true
+		}
+	}
+	return keys
+}
+
+// leaseKey names the message, and the consumer where another one decides about the message's state.
+func leaseKey(l lifecycle.Lease) string {
+	if l.Beside {
+		return l.Message.String() + " " + l.Consumer
+	}
+	return l.Message.String()
+}
+
 // leaseFinding is about the message, not about one attempt: where the next attempt goes the same way, its alert comes back.
 func leaseFinding(l lifecycle.Lease) Finding {
 	f := Finding{
-		Key: l.Message.String(), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
+		Key: leaseKey(l), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
 		What:   taskName(l.Title, l.TaskID) + " " + staleWords(l.Stale),
 		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
 		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),
 	}
 	if l.Beside {
-		f.Key += " " + l.Consumer
 		f.Why = fmt.Sprintf("%s by %s, attempt %d", cut(l.Agent, 40), cut(l.Consumer, 60), l.Attempt)
 	}
 	if l.MaxDeliver > 0 {

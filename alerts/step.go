@@ -15,7 +15,7 @@ type Observed struct {
 	LeasesAt lifecycle.Micros // Optional; default DataAt. Likewise, of what the rules about leases draw on.
 	By       string           // Optional. Tells who looks from the other replicas on the same store.
 	Findings []Finding
-	Unsure   func(RuleID) bool // Optional. Findings of these rules may be missing: their alerts are not resolved.
+	Unsure   func(RuleID, string) bool // Optional. A finding of the rule about the key may be missing: its alert is not resolved.
 }
 
 // Board is the alerts and silences as they are stored.
@@ -75,7 +75,7 @@ func Step(b Board, seen Observed, rules Rules) Change {
 		s.found(a, f, is)
 	}
 	for _, a := range b.Alerts {
-		if !found[a.ID] && (seen.Unsure == nil || !seen.Unsure(a.Rule)) {
+		if !found[a.ID] && (seen.Unsure == nil || !seen.Unsure(a.Rule, a.Key)) {
 			s.missing(a)
 		}
 	}

@@ -152,8 +152,21 @@ func TestWhereFindingsMayBeMissingNothingIsResolved(t *testing.T) {
 	t.Parallel()
 	var m memory
 	m.at(t, second, finding(alerts.RuleStale, "m 1"), finding(alerts.RuleUnknown, ""))
-	c := alerts.Step(m.board, alerts.Observed{At: 2 * second, Unsure: alerts.LeaseRules}, alerts.Defaults())
+	c := alerts.Step(m.board, alerts.Observed{At: 2 * second, Unsure: func(id alerts.RuleID, _ string) bool { return alerts.LeaseRules(id) }}, alerts.Defaults())
 	if len(c.Notices) != 1 || c.Notices[0].Alert.Rule != alerts.RuleUnknown {
+		t.Errorf("told: %+v", c.Notices)
+	}
+}
+
+// Another replica may have read more: it found that a lease is stale, and this one cannot say yet whether it is.
+func TestALeaseThatCannotBeJudgedYetResolvesNothing(t *testing.T) {
+	t.Parallel()
+	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1}
+	var m memory
+	m.at(t, second, finding(alerts.RuleStale, key.String()), finding(alerts.RuleStale, key.String()+" second-task-worker"))
+	unjudged := alerts.Unjudged([]lifecycle.Lease{{Message: key, Consumer: "task-worker", Unread: true}, {Message: key, Consumer: "second-task-worker", Beside: true}})
+	c := alerts.Step(m.board, alerts.Observed{At: 2 * second, Unsure: func(_ alerts.RuleID, about string) bool { return unjudged[about] }}, alerts.Defaults())
+	if len(c.Notices) != 1 || c.Notices[0].Alert.Key == key.String() {
 		t.Errorf("told: %+v", c.Notices)
 	}
 }

@@ -33,6 +33,8 @@ type Findings struct {
 	All      []alerts.Finding // In order of harm.
 	Partial  bool             // Leases may be missing.
 	Unasked  bool             // The doctor did not get an answer, so that its findings are missing.
+
+	unjudged map[string]bool // As [alerts.Unjudged].
 }
 
 // Attention is what somebody should look at in the fleet: many findings of one rule are one.
@@ -57,6 +59,7 @@ func (s *Service) Findings(ctx context.Context) (Findings, error) {
 		return Findings{
 			AsOf: now, DataAt: min(facts.LeasesAt, now.Add(-max(ledgerAge, untakenAge))), LeasesAt: facts.LeasesAt,
 			All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked,
+			unjudged: alerts.Unjudged(facts.Leases),
 		}, nil
 	})
 }
@@ -75,8 +78,8 @@ func (s *Service) traps(ctx context.Context) ([]alerts.Trap, error) {
 func (s *Service) Observed(ctx context.Context) (alerts.Observed, error) {
 	f, err := s.Findings(ctx)
 	out := alerts.Observed{At: f.AsOf, DataAt: f.DataAt, LeasesAt: f.LeasesAt, Findings: f.All}
-	out.Unsure = func(id alerts.RuleID) bool {
-		return f.Partial && alerts.LeaseRules(id) || f.Unasked && alerts.TrapRules(id)
+	out.Unsure = func(id alerts.RuleID, key string) bool {
+		return (f.Partial || f.unjudged[key]) && alerts.LeaseRules(id) || f.Unasked && alerts.TrapRules(id)
 	}
 	return out, err
 }

@@ -247,7 +247,7 @@ func TestPrometheusReadsEveryMetricOfRulesAndDashboard(t *testing.T) {
 		}
 	}
 	names := map[string]bool{}
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, alertsWithin, func() error {
 		var found struct{ Data []string }
 		if err := fromPrometheus(address, "/api/v1/label/__name__/values", &found); err != nil {
 			return err
