@@ -248,7 +248,13 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool
 	if j.known.undecided(j.view, c, o.Message, missed) {
 		return false
 	}
-	undelivered := j.known.undelivered(j.view, c, o.Message) && !j.mayStray(o.Message) && !o.Task.RecordNames(&o.Message)
+	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
+	if undelivered && j.mayStray(o.Message) {
+		if j.view.Drained < missed.Since.Add(proofWait) { // What else the consumer awaits an answer to may not have been read yet.
+			return false
+		}
+		undelivered = false
+	}
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
 		e := j.exhaustionEvent(lifecycle.MaxDeliveries, c.spokenOf(o.Message), o.Message)
 		j.say(e)
