@@ -104,13 +104,19 @@ func (in TraceInput) anotherTaker(m MessageTrace) string {
 }
 
 // MayStray reports whether a workers' consumer may have a message in hand whose subject it does not take: it took it before, or nobody looked at it until after the message was
-// stored.
+// stored. Of one that was made after a look at the broker its name must allow that.
 func (c ConsumerState) MayStray(m MessageFacts) bool {
 	delivered := c.AckPending > 0 && c.FloorSeq < m.Key.Seq && m.Key.Seq <= c.DeliveredSeq
 	if c.Stream != m.Key.Stream || c.Gone || c.Watches || !delivered || m.Stored == nil {
 		return false
 	}
-	return c.Seen > m.Stored.At || c.Refiltered.Strays && c.Refiltered.Took(m.Stored)
+	return c.Unseen(m.Stored.At) || c.Seen > m.Stored.At && c.MayBeFor(m.Stored) || c.Refiltered.Strays && c.Refiltered.Took(m.Stored)
+}
+
+// MayBeFor reports whether a consumer is not named as the worker of another agent than a message is for.
+func (c ConsumerState) MayBeFor(s *StoredFacts) bool {
+	agent := AgentOfConsumer(c.Name)
+	return agent == "" || s.Agent == "" || agent == s.Agent
 }
 
 // stray is a consumer that may have the message in hand, and does not take it; empty where there is none.

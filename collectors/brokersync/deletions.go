@@ -106,8 +106,7 @@ func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
 	if took, known := v.seenToTake(name, s); known {
 		return took
 	}
-	agent := fleet.AgentOfWorker(name)
-	return agent == "" || s.Agent == "" || agent == s.Agent
+	return lifecycle.ConsumerState{Name: name}.MayBeFor(s)
 }
 
 // seenToTake reports whether a consumer of that name was seen to take the subject of a message since it was stored, and whether one was ever seen.

@@ -249,7 +249,7 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) (concluded bool
 		return false
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
-	if undelivered && j.mayStray(o.Message) {
+	if undelivered && j.mayHaveStrayed(o.Message) {
 		if j.view.Drained < missed.Since.Add(proofWait) { // What else the consumer awaits an answer to may not have been read yet.
 			return false
 		}

@@ -37,10 +37,20 @@ func (j *judgement) served(c *Consumer, m lifecycle.MessageFacts) []lifecycle.Ev
 
 // mayStray reports whether a consumer that does not take a message may have it in hand: it awaits more answers than messages that it takes may account for.
 func (j *judgement) mayStray(m lifecycle.MessageFacts) bool {
-	return slices.ContainsFunc(j.view.Consumers, func(c Consumer) bool {
-		f := j.inFlight[c.Name]
-		return c.MayStray(m) && (f == nil || len(f.messages) < c.AckPending) && !j.view.takes(c, m)
+	return slices.ContainsFunc(j.view.Consumers, func(c Consumer) bool { return j.strays(c, m) })
+}
+
+// mayHaveStrayed is [judgement.mayStray] of a message that left the stream. A consumer that is named as another agent's worker is believed to have taken that one's tasks alone.
+func (j *judgement) mayHaveStrayed(m lifecycle.MessageFacts) bool {
+	return m.Stored != nil && slices.ContainsFunc(j.view.Consumers, func(c Consumer) bool {
+		return (c.MayBeFor(m.Stored) || c.strayedWith(m)) && j.strays(c, m)
 	})
+}
+
+// strays reports whether one consumer that does not take a message may have it in hand.
+func (j *judgement) strays(c Consumer, m lifecycle.MessageFacts) bool {
+	f := j.inFlight[c.Name]
+	return c.MayStray(m) && (f == nil || len(f.messages) < c.AckPending) && !j.view.takes(c, m)
 }
 
 // lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone. That may be later than the
