@@ -20,6 +20,9 @@ var deadline = regexp.MustCompile(` basis=\S+ deadline=\S+`)
 // weaker are the parts of a claim in the place of which who starts again may say less: it may not know how a message came to lie there.
 var weaker = strings.NewReplacer("max_deliveries", "stranded")
 
+// strandedAt is how many attempts were known of a message as its consumer was seen to be past it: who starts again may know fewer.
+var strandedAt = regexp.MustCompile(`^(stranded \d+) n=\d+`)
+
 // removed is who removed a message: who starts again was not there, and may not know which limits the stream had.
 var removed = regexp.MustCompile(` by=\S+`)
 
@@ -41,7 +44,7 @@ func TestWhoStartsAgainSaysNothingElse(t *testing.T) {
 		goesOn := claims(play(t, strings.Join(lines, "\n"), inOrder{}))
 		for claim := range maps.Clone(goesOn) {
 			for _, less := range []string{
-				weaker.Replace(claim), deadline.ReplaceAllString(claim, ""), removed.ReplaceAllString(claim, " by=deleted"), removed.ReplaceAllString(claim, " by=unwatched"),
+				weaker.Replace(claim), strandedAt.ReplaceAllString(claim, "$1"), deadline.ReplaceAllString(claim, ""), removed.ReplaceAllString(claim, " by=deleted"), removed.ReplaceAllString(claim, " by=unwatched"),
 			} {
 				goesOn[less] = true
 			}
@@ -52,7 +55,7 @@ func TestWhoStartsAgainSaysNothingElse(t *testing.T) {
 			}
 			again := append(append(append([]string(nil), lines[:i]...), "starts-again"), lines[i:]...)
 			for claim := range claims(play(t, strings.Join(again, "\n"), inOrder{})) {
-				if !goesOn[claim] {
+				if !goesOn[claim] && !goesOn[strandedAt.ReplaceAllString(claim, "$1")] {
 					t.Errorf("%s: who starts again before %q says %q", filepath.Base(file), line, claim)
 				}
 			}

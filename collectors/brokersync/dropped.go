@@ -110,10 +110,10 @@ func answered(m lifecycle.MessageFacts) bool {
 }
 
 // dropped reports whether a consumer that is past a message dropped it because its attempts are used up: it delivered the message, which lines or looks
-// prove. Of a message of which nothing was seen the waits of all its attempts must have been over.
+// prove, and did not come in the place of another that did. Of a message of which nothing was seen the waits of all its attempts must have been over.
 func (st *step) dropped(c Consumer, m lifecycle.MessageFacts, since lifecycle.Micros) bool {
 	switch {
-	case st.view.Kept || c.MaxDeliver <= 0 || c.beganBehind(m) || c.comesAfter(m.Key.Seq):
+	case st.view.Kept || c.MaxDeliver <= 0 || c.beganBehind(m) || c.comesAfter(m.Key.Seq) || c.tookOver(m):
 		return false
 	case m.CurrentAttempt() > 0 || len(evidenceOf(m, c)) > 0:
 		return true
