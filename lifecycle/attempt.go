@@ -131,6 +131,9 @@ func pastAttempts(m *MessageFacts) []Attempt {
 		a.Former = true
 		if a.End == EndOpen {
 			a.End, a.EndedAt, a.Reason = EndTimedOut, m.RecreatedAt, "its consumer was created again or reset"
+			if !m.RecreatedAt.Known() {
+				a.Reason += ", or has it no more"
+			}
 		}
 		if a.BeganAt > m.RecreatedAt {
 			a.BeganAt = m.RecreatedAt

@@ -52,10 +52,24 @@ func (m *MessageFacts) joinClaim(e Event) {
 		At: e.At, Kind: e.Kind, Consumer: e.Consumer, Worker: e.Agent, N: e.Attempt, CSeq: e.ConsumerSeq,
 		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered, Own: e.Detail.Own, Former: e.Detail.Former,
 	}
-	if i, found := slices.BinarySearchFunc(m.Claims, c, Claim.compare); !found {
-		m.Claims = slices.Insert(m.Claims, i, c)
-		m.Claims = m.Claims[:min(len(m.Claims), maxClaimsKept)]
+	if len(m.Consumers) > 0 && c.Consumer != m.Consumer {
+		m.keepClaim(c)
+	} else {
+		m.Claims = withClaim(m.Claims, c)
 	}
+}
+
+// keepClaim keeps a claim under the name of its consumer, as one of several.
+func (m *MessageFacts) keepClaim(c Claim) {
+	m.joinConsumer(c.Consumer, func(own *ConsumerFacts) { own.Claims = withClaim(own.Claims, c) })
+}
+
+// withClaim are claims, sorted, with one more.
+func withClaim(claims []Claim, c Claim) []Claim {
+	if i, found := slices.BinarySearchFunc(claims, c, Claim.compare); !found {
+		claims = slices.Insert(claims, i, c)
+	}
+	return claims[:min(len(claims), maxClaimsKept)]
 }
 
 // byStranger reports whether an answer is kept as a claim because its sender does not know when the message was stored, or is the worker of another agent than
@@ -194,6 +208,9 @@ func (m MessageFacts) undoubted() MessageFacts {
 		if c.Taken {
 			e := c.event(m.Key)
 			e.Detail.Own = false // For whom the message is is not known.
+			if len(m.Consumers) == 0 {
+				e.Consumer = firstText(m.Consumer, e.Consumer) // Nor is who takes it.
+			}
 			m.Join(e)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // A stream that keeps its messages gives each of them to every consumer that takes its subject. Each of several workers' consumers numbers its
 // deliveries from one, has leases of its own and answers for itself alone (SITUATIONS, "Streams and consumers"; ADR 53). So what each of them did is
 // kept apart, and judged apart. The message has the state of the one that is furthest from done.
+// Of a work queue two consumers have a message where its subject was given to another one while the first one's worker had it (ADR 96).
 
 // ConsumerFacts is what is known of what one of the workers' consumers did with a message. The fields mean what those of [MessageFacts] with the
 // same names mean.
@@ -27,7 +28,7 @@ type ConsumerFacts struct {
 	ExhaustedForged Micros          `json:"exhausted_forged,omitempty"`
 	RecreatedAt     Micros          `json:"recreated,omitempty"`
 
-	// Another's worker ended the message for itself while this one was still to deliver or answer it, and it was seen later that it does not take it.
+	// Another's worker ended the message for itself while this one was still to deliver or answer it, and it was seen later that it does not take it, or has it no more.
 	OwesAt     Micros `json:"owes,omitempty"`      // Latest of the first.
 	NotTakenAt Micros `json:"not_taken,omitempty"` // Latest of the second.
 }
@@ -55,8 +56,45 @@ func (m *MessageFacts) swap(c *ConsumerFacts) {
 	m.RecreatedAt, c.RecreatedAt = c.RecreatedAt, m.RecreatedAt
 }
 
+// byAnother reports whether an event of a work queue tells what another consumer did than the one that is known, or one of several.
+func (m *MessageFacts) byAnother(e *Event) bool {
+	return e.ofConsumer() && e.Consumer != "" && e.Consumer != m.Consumer && (m.Consumer != "" || len(m.Consumers) > 0)
+}
+
+// joinNamed joins such an event to what is known of its consumer. That a consumer was made anew, or came in the place of another, is noted of the message too.
+func (m *MessageFacts) joinNamed(e Event) {
+	m.separate()
+	m.Worker = leastText(m.Worker, e.Agent)
+	if e.Kind == ConsumerRecreated {
+		m.RecreatedAt = latest(m.RecreatedAt, e.At)
+	}
+	e.Agent, e.Detail.Own = "", false // What it says of its agent was judged.
+	m.joinApart(e)
+}
+
+// separate keeps what is known of the only consumer so far under its name, beside what others did.
+func (m *MessageFacts) separate() {
+	if len(m.Consumers) > 0 {
+		return
+	}
+	worker, claims, recreated := m.Worker, m.Claims, m.RecreatedAt
+	m.Claims = nil
+	if m.Consumer != "" {
+		m.joinConsumer(m.Consumer, func(c *ConsumerFacts) {
+			c.Consumer = ""
+			m.swap(c)
+			c.Worker = ""
+		})
+	}
+	m.Worker, m.RecreatedAt = worker, recreated
+	for _, c := range claims {
+		m.keepClaim(c)
+	}
+}
+
 // joinApart joins an event to what is known of its consumer alone.
 func (m *MessageFacts) joinApart(e Event) {
+	m.separate()
 	for _, beside := range e.Detail.Beside {
 		m.joinConsumer(beside, func(c *ConsumerFacts) { c.OwesAt = latest(c.OwesAt, e.At) })
 	}
@@ -71,6 +109,17 @@ func (m *MessageFacts) joinApart(e Event) {
 	})
 	m.Consumers = m.Consumers[:min(len(m.Consumers), maxConsumersKept)]
 	m.nameAgent()
+}
+
+// ofConsumer reports whether an event tells what one consumer did with a message.
+func (e *Event) ofConsumer() bool {
+	switch e.Kind {
+	case Delivered, MaxDeliveries, ExhaustionSaid, ExhaustionDenied, ConsumerRecreated, NotTaken:
+		return true
+	case Stranded, NakConfirmed: // Of a nak the worker's own line tells.
+		return false
+	}
+	return e.Attempt > 0
 }
 
 // joinConsumer changes what is known of one consumer, which is told of from then on.
@@ -122,9 +171,9 @@ func (m *MessageFacts) nameAgent() {
 	}
 }
 
-// Of is the message as one of its consumers has it: without what others did.
+// Of is the message as one of its consumers has it: without what others did, but with what those did in whose place it came.
 func (m MessageFacts) Of(consumer string) MessageFacts {
-	own := ConsumerFacts{Consumer: consumer}
+	own, all := ConsumerFacts{Consumer: consumer}, m
 	if i, found := m.findConsumer(consumer); found {
 		own = m.Consumers[i]
 	} else if m.Consumer == consumer || m.Consumer == "" {
@@ -133,8 +182,64 @@ func (m MessageFacts) Of(consumer string) MessageFacts {
 	}
 	m.swap(&own)
 	m.Consumers = nil
+	m.Worker = firstText(m.Worker, all.Worker)
+	for _, c := range all.Consumers {
+		if c.Consumer != consumer && all.left(&c) {
+			m.addFormer(c)
+		}
+	}
 	m.nameAgent()
 	return m
+}
+
+// left reports whether nothing is expected of a consumer any more: another one came in its place after its last sign, or it was seen not to take the message, which none of
+// its workers had ended.
+func (m *MessageFacts) left(c *ConsumerFacts) bool {
+	last := c.lastSign()
+	return last.Known() && (c.NotTakenAt > last && !c.ended() || m.RecreatedAt > max(last, c.RecreatedAt)) && !m.undoubtedOf(c.Claims)
+}
+
+// undoubtedOf reports whether an answer counts because nothing says when the message was stored.
+func (m *MessageFacts) undoubtedOf(claims []Claim) bool {
+	return m.Stored == nil && slices.ContainsFunc(claims, func(c Claim) bool { return c.Taken && c.N > 0 })
+}
+
+// ended reports whether an answer, or the last of its attempts, ended the message for the consumer.
+func (c *ConsumerFacts) ended() bool {
+	return c.MaxDeliveriesAt.Known() || slices.ContainsFunc(slices.Concat(c.Attempts, c.Former), func(a AttemptFacts) bool {
+		return a.AckAt.Known() || a.ConfirmedAt.Known() || a.TermAt.Known() || a.TermSaidAt.Known() || a.Dead != nil
+	})
+}
+
+// lastSign is the latest that is known of the consumer's attempts.
+func (c *ConsumerFacts) lastSign() (last Micros) {
+	last = c.MaxDeliveriesAt
+	for _, a := range slices.Concat(c.Attempts, c.Former) {
+		last = latest(last, a.LastAt)
+	}
+	for _, d := range c.Deliveries {
+		last = latest(last, latest(latest(d.At, d.Bound), latest(d.LastAt, d.LastBound)))
+	}
+	return last
+}
+
+// addFormer adds the attempts of a consumer in whose place another one came, and what its workers claim.
+func (m *MessageFacts) addFormer(c ConsumerFacts) {
+	attempts := m.Attempts
+	m.Attempts = slices.Clone(m.Former)
+	for _, a := range slices.Concat(c.Attempts, c.Former) {
+		m.attempt(a.N).join(a)
+	}
+	had := MessageFacts{Attempts: c.Attempts, Deliveries: c.Deliveries}
+	for _, d := range had.numbered() {
+		m.attempt(d.N).join(AttemptFacts{DeliveredAt: d.At, SeenAt: d.Bound, LastAt: d.Bound})
+	}
+	m.Attempts, m.Former = attempts, m.Attempts
+	m.Claims = slices.Clip(m.Claims)
+	for _, claim := range c.Claims {
+		claim.Former = true
+		m.Claims = withClaim(m.Claims, claim)
+	}
 }
 
 // Parts is the message as each of the workers' consumers has it that took it or is to take it, in the order of their names. It is the message alone where it
@@ -144,32 +249,45 @@ func (m MessageFacts) Parts() []MessageFacts {
 	if len(m.Consumers) == 0 {
 		return []MessageFacts{m}
 	}
-	all := m.allParts()
-	took := slices.DeleteFunc(slices.Clone(all), func(p MessageFacts) bool { return !p.taken() && !m.owed(p.Consumer) })
-	if len(took) == 0 {
-		return all
+	var took, others []MessageFacts
+	left := false
+	for _, c := range m.Consumers {
+		switch p := m.Of(c.Consumer); {
+		case m.left(&c):
+			left = true
+		case m.tookOf(c), m.owed(c.Consumer):
+			took = append(took, p)
+		default:
+			others = append(others, p)
+		}
 	}
-	return took
+	if unnamed := m.Of(""); m.Consumer == "" && m.taken() { // Lines that do not say whose they are.
+		took = append([]MessageFacts{unnamed}, took...)
+	}
+	switch {
+	case len(took) > 0:
+		return took
+	case left:
+		return []MessageFacts{m.Of(m.lastToLeave())}
+	}
+	return others
 }
 
-// allParts are the parts of the message, those included of which no delivery is known.
-func (m MessageFacts) allParts() []MessageFacts {
-	var out []MessageFacts
-	for i := range m.Consumers {
-		out = append(out, m.Of(m.Consumers[i].Consumer))
-	}
-	if _, known := m.findConsumer(m.Consumer); !known && m.taken() { // Lines of which it was not noted whose they are.
-		m.Consumers = nil
-		out = append(out, m)
-		slices.SortStableFunc(out, func(a, b MessageFacts) int { return cmp.Compare(a.Consumer, b.Consumer) })
-	}
-	return out
+// lastToLeave is the consumer whose last sign is the latest.
+func (m *MessageFacts) lastToLeave() string {
+	return slices.MaxFunc(m.Consumers, func(a, b ConsumerFacts) int { return cmp.Compare(a.lastSign(), b.lastSign()) }).Consumer
 }
 
 // taken reports whether the consumer has, or had in any of its lives, a delivery of the message.
 func (m *MessageFacts) taken() bool {
-	undoubted := m.Stored == nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Taken && c.N > 0 })
-	return undoubted || len(m.Attempts) > 0 || len(m.Former) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
+	return m.undoubtedOf(m.Claims) || len(m.Attempts) > 0 || len(m.Former) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
+}
+
+// tookOf reports the same of one of several consumers by itself, or that it came last in the place of others.
+func (m *MessageFacts) tookOf(c ConsumerFacts) bool {
+	own := MessageFacts{Stored: m.Stored}
+	own.swap(&c)
+	return own.taken() || m.RecreatedAt.Known() && own.RecreatedAt == m.RecreatedAt
 }
 
 // owed reports whether an answer of a consumer's worker is waited for, although no delivery to it is known. Nobody is given what has left the stream.
@@ -194,6 +312,24 @@ func (m MessageFacts) NotOwed(takes func(consumer string) bool, at Micros) (out 
 		}
 	}
 	return out
+}
+
+// NotHeld are the consumers that are known to have had the message, of which nothing ended it, and that a look at the broker's consumers at a time shows neither to take it nor to
+// await an answer to it.
+func (m MessageFacts) NotHeld(holds func(consumer string) bool, at Micros) (out []string) {
+	for _, c := range m.Consumers {
+		if last := c.lastSign(); last.Known() && last < at && !c.ended() && !m.left(&c) && !holds(c.Consumer) {
+			out = append(out, c.Consumer)
+		}
+	}
+	return out
+}
+
+// AnsweredBeside reports whether an answer to one of several consumers would have ended the message.
+func (m MessageFacts) AnsweredBeside() bool {
+	return slices.ContainsFunc(m.Consumers, func(c ConsumerFacts) bool {
+		return slices.ContainsFunc(c.Attempts, func(a AttemptFacts) bool { return a.AckAt.Known() || a.TermAt.Known() })
+	})
 }
 
 // undecidedBeside reports whether an advisory says of one of several consumers that its attempts are used up, and the broker's state was not compared with it

@@ -145,11 +145,14 @@ func (m *MessageFacts) Join(e Event) {
 	case e.Detail.Unproved, m.byStranger(e):
 		m.joinClaim(e)
 		return
+	case m.byAnother(&e):
+		m.joinNamed(e)
+		return
 	}
 	if e.Kind != Published && e.Kind != Repaired {
 		m.Worker = leastText(m.Worker, e.Agent)
 	}
-	if e.Kind != Adopted { // Who comes to take it has not delivered it.
+	if e.ofConsumer() {
 		m.Consumer = leastText(m.Consumer, e.Consumer)
 	}
 	if e.Attempt > 0 && e.Kind != ExhaustionSaid && e.Kind != ExhaustionDenied && e.Kind != Stranded {

@@ -30,7 +30,7 @@ const (
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no consumer delivers the message for the first time until one does.
 	Adopted           Kind = "adopted"            // A consumer delivers a message after all: one that was orphaned or stranded, or that another workers' consumer was done with.
 	Stranded          Kind = "stranded"           // Its consumer is past a message in the stream and awaits no answer to it: nobody delivers it again.
-	NotTaken          Kind = "not_taken"          // One of several workers' consumers that were to take a message does not: it is deleted, or takes other subjects.
+	NotTaken          Kind = "not_taken"          // One of several workers' consumers has a message no more, or is not to take it: it is deleted, takes other subjects, or another one's worker ended it.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	KeyShared         Kind = "key_shared"         // A message of another task has an idempotency key of this task, or one that names this task.
 	Unbound           Kind = "unbound"            // A report or a record names no message, and publish lines were lost: it may be about one that is not known, as may all that follow.

@@ -151,7 +151,7 @@ var kindTable = [...]KindRow{
 	{Stranded, "stranded", "stuck", "wait", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
 		"The message is in the stream, its consumer is past it and awaits no answer to it: nobody delivers it again, and what became of it is not known."},
 	{NotTaken, "not taken", "minus", "wait", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
-		"One of several workers' consumers was to take the message, and does not: it is deleted, or takes other subjects."},
+		"One of several workers' consumers has the message no more, or is not to take it: it is deleted, takes other subjects, or another one's worker ended it."},
 	{NotStored, "not stored", "x", "bad", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneNone,
 		"A publish attempt was seen, and no stored message was seen to follow."},
 	{Unbound, "about no known message", "gap", "wait", Inferred, AboutTask, AtItsTime, PhaseWork, LaneMessage,

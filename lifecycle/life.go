@@ -43,6 +43,7 @@ func (a *AttemptFacts) join(o AttemptFacts) {
 		a.joinNak(o.NakAt, 0)
 		a.joinNak(o.LastNakAt, o.NakDelay)
 	}
+	a.DeliveredAt = earliest(a.DeliveredAt, o.DeliveredAt)
 	a.SeenAt, a.LastAt, a.TermReason = earliest(a.SeenAt, o.SeenAt), latest(a.LastAt, o.LastAt), leastText(a.TermReason, o.TermReason)
 	a.TermAt, a.TermSaidAt = earliest(a.TermAt, o.TermAt), earliest(a.TermSaidAt, o.TermSaidAt)
 	a.AckAt, a.LastAckAt, a.ConfirmedAt = earliest(a.AckAt, o.AckAt), latest(a.LastAckAt, o.LastAckAt), latest(a.ConfirmedAt, o.ConfirmedAt)

@@ -16,7 +16,7 @@ func TestANaiveImplementationAgrees(t *testing.T) {
 			t.Parallel()
 			r := newRand(t, uint64(shard))
 			for i := range Histories(2_000) {
-				compareHistory(t, r, i)
+				compareHistory(t, r, i, randomHistory(r))
 				if t.Failed() {
 					return
 				}
@@ -25,9 +25,8 @@ func TestANaiveImplementationAgrees(t *testing.T) {
 	}
 }
 
-func compareHistory(t *testing.T, r *rand.Rand, i int) {
+func compareHistory(t *testing.T, r *rand.Rand, i int, history []Event) {
 	t.Helper()
-	history := randomHistory(r)
 	told := append([]Event{}, history...)
 	for range r.IntN(len(history)) {
 		told = append(told, history[r.IntN(len(history))])
@@ -48,6 +47,9 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	part := n.aboutIt().deciding()
 	want := fmt.Sprint(part.state(), part.current(), n.duplicates())
 	if have := fmt.Sprint(got.State, got.Attempt, got.Duplicates); have != want {
+		for _, e := range history {
+			t.Logf("%s %s n%d c%d %s %+v", e.Kind, e.Consumer, e.Attempt, e.ConsumerSeq, offset(e.At), e.Detail.Standing)
+		}
 		t.Errorf("history %d %v: got %s (%s), want %s", i, describe(history), have, got.Rule, want)
 	}
 	if have, want := countedProtection(t, m.rollups), n.protection(); have != want {

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -352,94 +351,6 @@ func (n naive) firstTerm(attempt int) Micros {
 		}
 	}
 	return at
-}
-
-// consumers are the workers' consumers each of which got the message, as their lines say.
-func (n naive) consumers() []string {
-	var out []string
-	for _, e := range n.events {
-		if !e.Detail.Apart || e.Detail.Watches || e.Consumer == "" {
-			continue
-		}
-		for _, name := range append([]string{e.Consumer}, e.Detail.Beside...) {
-			if !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// of leaves out what other consumers did. That the broker dropped the message, or delivers it after all, is true for all.
-func (n naive) of(consumer string) naive {
-	return naive{n.all(func(e Event) bool {
-		return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) || e.Kind == Adopted
-	}), n.given}.without(func(e Event) bool {
-		return e.Detail.Apart && e.Consumer != consumer
-	})
-}
-
-// without takes the numbers of attempts and deliveries from some events.
-func (n naive) without(which func(Event) bool) naive {
-	out := naive{slices.Clone(n.events), n.given}
-	for i := range out.events {
-		if which(out.events[i]) {
-			out.events[i].Attempt, out.events[i].ConsumerSeq = 0, 0
-		}
-	}
-	return out
-}
-
-// took reports whether a consumer had the message at any time. An answer that nobody proved says nothing of that.
-func (n naive) took(consumer string) bool {
-	beside := n.last(func(e Event) bool {
-		return e.Detail.Apart && !e.Detail.Watches && slices.Contains(e.Detail.Beside, consumer)
-	})
-	if beside > n.last(func(e Event) bool { return e.Kind == NotTaken && e.Detail.Apart && e.Consumer == consumer }) && !n.gone() {
-		return true // It is to take it.
-	}
-	return n.any(func(e Event) bool {
-		return e.Detail.Apart && e.Consumer == consumer && !e.Detail.Unproved && (e.Attempt > 0 || e.ConsumerSeq > 0 || e.Kind == MaxDeliveries)
-	})
-}
-
-// deciding is the history of the consumer that is furthest from done with the message, among those that had it; where none is proved to have had it, among all.
-func (n naive) deciding() naive {
-	all := n.consumers()
-	if len(all) == 0 {
-		return n
-	}
-	none := !slices.ContainsFunc(all, n.took)
-	var took []naive
-	for _, c := range all {
-		if none || n.took(c) {
-			took = append(took, n.of(c))
-		}
-	}
-	if len(took) > 1 { // The reports of these histories name no agent: nobody can tell which consumer's worker began.
-		for i := range took {
-			took[i].events = took[i].all(func(e Event) bool { return !is(ReportClaimed, ReportAccepted)(e) })
-		}
-	}
-	given := slices.ContainsFunc(took, func(p naive) bool { return p.current() > 0 })
-	for i := range took {
-		took[i].given = given
-	}
-	best := took[0]
-	for _, p := range took[1:] {
-		if a, b := p.left(), best.left(); a < b || (a == b && p.current() > best.current()) {
-			best = p
-		}
-	}
-	return best
-}
-
-// left is small where much is left to do. A worker that has the message comes before one that waits for it, before a death, before what nobody knows,
-// before what is done.
-func (n naive) left() int {
-	order := strings.Fields("redelivered processing delivered completing failed published exhausted terminated dead_lettered outcome_unknown removed completed")
-	return slices.Index(order, string(n.observed()))
 }
 
 // current is the attempt that counts.

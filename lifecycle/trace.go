@@ -242,14 +242,23 @@ func typeOf(m MessageFacts) string {
 	return m.Stored.Type
 }
 
-// consumerOf finds the consumer of a message by name.
+// consumerOf finds the consumer of a message by name. Of one that left the stream, and that no lines name a consumer of, it is the only one that takes it.
 func consumerOf(m MessageFacts, consumers []ConsumerState) *ConsumerState {
-	for i := range consumers {
-		if consumers[i].Stream == m.Key.Stream && consumers[i].Name == m.Consumer {
-			return &consumers[i]
-		}
+	takes := func(c ConsumerState) bool { return c.Name == m.Consumer }
+	if m.Consumer == "" && m.VanishedAt.Known() && m.Stored != nil {
+		takes = func(c ConsumerState) bool { return !c.Watches && MatchesAny(c.Filters, m.Stored.Subject) }
 	}
-	return nil
+	var found *ConsumerState
+	for i := range consumers {
+		if consumers[i].Stream != m.Key.Stream || !takes(consumers[i]) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &consumers[i]
+	}
+	return found
 }
 
 // spans cuts the life of a message into waiting and running. A begin that is only bounded leaves the time before it unsplit.
