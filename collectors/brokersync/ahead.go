@@ -84,9 +84,7 @@ func (st *step) sayAhead() {
 		for _, m := range all.messages {
 			present, known := st.view.Present.Has(m.Key.Seq)
 			if looked = looked && known; present {
-				e := newEvent(lifecycle.Adopted, m, &c, st.view.ConsumersAt)
-				e.Detail.Apart, e.Detail.Beside = true, []string{c.Name}
-				st.batch.Events = append(st.batch.Events, e)
+				st.batch.Events = append(st.batch.Events, toDeliver(c, m, st.view.ConsumersAt))
 			}
 		}
 		if comer := st.next.Comers[c.Name]; all.to > 0 && looked && st.view.Drained >= comer.At.Add(settleAfter) {

@@ -10,7 +10,8 @@ import (
 // judge compares what the broker said with what the store knows of the messages at hand, and returns what follows.
 func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Event {
 	j := judgement{view: v, known: k, missed: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}, gone: map[lifecycle.MessageKey]bool{}}
-	j.known.open = v.partsOfOpen(k.open)
+	j.known.open, j.shared = v.partsOfOpen(k.open)
+	j.doneBeside = v.doneBeside(k.open)
 	j.sort()
 	j.exhaustions()
 	j.inFlight = map[string]*inFlight{}
@@ -21,6 +22,7 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 	}
 	for _, o := range k.open {
 		j.say(v.notTaken(o.Message)...)
+		j.notHeld(o.Message)
 	}
 	j.say(k.anew...)
 	for _, c := range v.Consumers {
@@ -52,7 +54,10 @@ type judgement struct {
 	inFlight map[string]*inFlight // By consumer.
 	said     map[lifecycle.MessageKey][]lifecycle.Event
 	gone     map[lifecycle.MessageKey]bool // Missing messages, and whether they were concluded about.
-	events   []lifecycle.Event
+	shared   map[lifecycle.MessageKey]bool // Open messages that several consumers may have.
+
+	doneBeside map[lifecycle.MessageKey]bool // Those of a work queue of which a worker of one consumer ended the message.
+	events     []lifecycle.Event
 }
 
 func (j *judgement) say(events ...lifecycle.Event) { j.events = append(j.events, events...) }
@@ -70,7 +75,7 @@ func (j *judgement) sort() {
 		case !known:
 		case present && c.mayHaveSkipped(m):
 			f.others, f.unclear = append(f.others, m), true
-		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && (!j.view.Kept || !answered(m)):
+		case present && !exhausted(m, *c) && !m.Stranded() && (!j.shared[m.Key] || awaits(*c, m.Key.Seq) && !answered(m)):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)
@@ -142,7 +147,7 @@ func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
 func (j *judgement) withDeliveries(o lifecycle.OpenMessage) lifecycle.OpenMessage {
 	m := o.Message
 	events := j.said[m.Key]
-	if j.view.shares(m) {
+	if j.shared[m.Key] {
 		events = slices.DeleteFunc(slices.Clone(events), func(e lifecycle.Event) bool { return e.Consumer != m.Consumer })
 	}
 	if c := j.view.consumerOf(m); len(events) == 0 && c != nil && j.held(m, *c) && !j.tooEarly(m, *c) {
@@ -202,6 +207,8 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	switch {
 	case !known:
 		return
+	case !present && j.doneBeside[m.Key]: // Another one's worker ended it for all.
+		return
 	case !present:
 		concluded, seen := j.gone[m.Key]
 		switch {
@@ -226,7 +233,7 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	if c == nil {
 		return
 	}
-	if events := recreated(*c, m); len(events) > 0 && (!j.view.Kept || !c.tookOver(m)) {
+	if events := recreated(*c, m); len(events) > 0 && (!j.shared[m.Key] || !c.tookOver(m)) {
 		j.say(events...)
 		return
 	}

@@ -15,8 +15,11 @@ import (
 
 // pending reports whether a consumer may still wait for an answer to a message that it delivered and that is in the stream.
 func (v view) pending(c Consumer, seq uint64) bool {
-	return !v.Kept || (c.AckPending > 0 && seq > c.FloorSeq)
+	return !v.Kept || awaits(c, seq)
 }
+
+// awaits reports whether a consumer may wait for an answer to a message.
+func awaits(c Consumer, seq uint64) bool { return c.AckPending > 0 && seq > c.FloorSeq }
 
 // watched reports whether a consumer that only watches takes the subject of a message.
 func (v view) watched(m lifecycle.MessageFacts) bool {
@@ -43,7 +46,10 @@ func (v view) shared(m lifecycle.MessageFacts) bool {
 func (v view) shares(m lifecycle.MessageFacts) bool {
 	for i := range v.Consumers { // There may be a thousand: none is copied.
 		c := &v.Consumers[i]
-		if v.Kept && !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject) || c.strayedWith(m)) {
+		if c.Name != m.Consumer {
+			continue
+		}
+		if v.Kept && !c.Watches && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject) || c.strayedWith(m)) || v.holdsOn(*c, m) {
 			return true
 		}
 	}
@@ -56,7 +62,7 @@ func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
 	switch {
 	case c.skipped(m):
 		return false
-	case v.Kept && m.Stored != nil:
+	case m.Stored != nil && (v.Kept || m.Stored.Subject != ""):
 		return !c.Watches && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
 	case v.Kept:
 		return !c.Watches && namedBy(c.Name, m)
@@ -78,11 +84,12 @@ func (v view) beside(c *Consumer, m lifecycle.MessageFacts) (out []string) {
 	return out[:min(len(out), collectors.MaxBeside)]
 }
 
-// partsOf is a message as each of the workers' consumers has it that take it, or may still have it in hand; itself in a work queue, and where there is none.
+// partsOf is a message as each of the workers' consumers has it that take it, or may still have it in hand; itself where a work queue has one, and where there is none.
 func (v view) partsOf(m lifecycle.MessageFacts) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts
+	several := v.several(m)
 	for _, c := range v.Consumers {
-		if v.Kept && (v.takes(c, m) || c.strayedWith(m)) {
+		if several && (v.takes(c, m) || v.Kept && c.strayedWith(m) || v.holdsOn(c, m)) {
 			out = append(out, m.Of(c.Name).Believed())
 		}
 	}
@@ -104,24 +111,33 @@ func (v view) notTaken(m lifecycle.MessageFacts) (out []lifecycle.Event) {
 		return slices.ContainsFunc(v.Consumers, func(c Consumer) bool { return c.Name == name && (v.takes(c, m) || c.Refiltered.Strays) })
 	}
 	for _, name := range m.NotOwed(takes, v.ConsumersAt) {
-		out = append(out, newEvent(lifecycle.NotTaken, m, &Consumer{ConsumerState: lifecycle.ConsumerState{Name: name}}, v.ConsumersAt))
+		out = append(out, v.hasNot(name, m))
 	}
 	return out
 }
 
-// partsOfOpen is [view.partsOf] of open messages.
-func (v view) partsOfOpen(open []lifecycle.OpenMessage) []lifecycle.OpenMessage {
-	if !v.Kept {
-		return slices.Clone(open)
-	}
-	var out []lifecycle.OpenMessage
+// hasNot says of a consumer that it has a message no more, or does not take it.
+func (v view) hasNot(name string, m lifecycle.MessageFacts) lifecycle.Event {
+	e := newEvent(lifecycle.NotTaken, m, &Consumer{ConsumerState: lifecycle.ConsumerState{Name: name}}, v.ConsumersAt)
+	e.Detail.Apart = true
+	return e
+}
+
+// partsOfOpen is [view.partsOf] of open messages. shared are those that several consumers may have.
+func (v view) partsOfOpen(open []lifecycle.OpenMessage) (out []lifecycle.OpenMessage, shared map[lifecycle.MessageKey]bool) {
+	shared = map[lifecycle.MessageKey]bool{}
 	for _, o := range open {
+		if !v.several(o.Message) {
+			out = append(out, o)
+			continue
+		}
+		shared[o.Message.Key] = true
 		parts := v.partsOf(o.Message)
 		for i := range parts {
 			out = append(out, o.OfPart(parts, i))
 		}
 	}
-	return out
+	return out, shared
 }
 
 // ofOneConsumer are the kinds of events that speak of one consumer's deliveries, whether or not they number them.
@@ -134,7 +150,7 @@ var ofOneConsumer = map[lifecycle.Kind]bool{
 func (v view) setApart(events []lifecycle.Event) {
 	for i := range events {
 		e := &events[i]
-		e.Detail.Apart = v.Kept && e.Consumer != "" && (e.Attempt > 0 || ofOneConsumer[e.Kind])
+		e.Detail.Apart = e.Detail.Apart || v.Kept && e.Consumer != "" && (e.Attempt > 0 || ofOneConsumer[e.Kind])
 	}
 }
 

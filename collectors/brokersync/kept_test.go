@@ -18,7 +18,7 @@ func TestAReportSpeaksOfTheConsumerOfItsWorker(t *testing.T) {
 	names := func(c string) lifecycle.ConsumerFacts { return lifecycle.ConsumerFacts{Consumer: c, Worker: "a"} } // As the synchronizer names the agent that a message is for.
 	known := []lifecycle.ConsumerFacts{names("a-second-task-worker"), names("a-task-worker")}
 	stored := &lifecycle.StoredFacts{At: 1, MsgID: "T1", Subject: "genbrain.agents.a.tasks.work"}
-	open := v.partsOfOpen([]lifecycle.OpenMessage{{Message: lifecycle.MessageFacts{Key: key, Stored: stored, Consumers: known}, Task: task}})
+	open, _ := v.partsOfOpen([]lifecycle.OpenMessage{{Message: lifecycle.MessageFacts{Key: key, Stored: stored, Consumers: known}, Task: task}})
 	if len(open) != 2 || len(open[0].Task.Reports) != 0 || len(open[1].Task.Reports) != 1 {
 		t.Errorf("%+v", open)
 	}

@@ -103,7 +103,7 @@ type view struct {
 	Updated        *Updates                                // When the configuration of the stream was changed; nil where that was not asked.
 }
 
-// consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by
+// consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, or that holds on to it, else the one that is named by
 // its lines. Filters of a work queue do not overlap.
 func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 	shared := v.shares(m)

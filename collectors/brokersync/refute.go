@@ -24,5 +24,8 @@ func refuted(v view, c *Consumer, m lifecycle.MessageFacts, after time.Duration)
 	if !answered.Known() || answered <= m.RefutedAt || v.At < at {
 		return nil
 	}
+	if e, ok := v.succeeded(c, m, at); ok {
+		return []lifecycle.Event{e}
+	}
 	return []lifecycle.Event{newEvent(lifecycle.AckRefuted, m, c, at, uint64(answered))}
 }

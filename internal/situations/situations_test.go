@@ -58,7 +58,7 @@ const (
 var rows = map[string][]situation{
 	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery,
 	"beyond": beyond, "several": several, "delays": delays, "clocks": clocks, "rollups": rollups, "poison": poison, "inventions": inventions,
-	"agents": agents, "settings": settings, "features": features, "earlier": earlier, "causes": causes, "ways": ways, "changes": changes,
+	"agents": agents, "settings": settings, "features": features, "earlier": earlier, "causes": causes, "ways": ways, "changes": changes, "successors": successors,
 	"backups": backups, "retries": retries, "resets": resets, "spellings": spellings, "forgetting": forgetting, "memories": memories, "held": heldActions,
 }
 
