@@ -20,7 +20,7 @@ func (c *clients) succeeded(first, next time.Duration) (a, b jetstream.Msg, work
 	return a, c.pull(successor), worker, successor
 }
 
-// successors are messages of a work queue that a consumer comes to take, by a change of its filters, while the worker of another one has them: each has attempts and leases of its own.
+// successors are messages of a work queue that a consumer comes to take while the worker of another one has them: each has attempts and leases of its own.
 var successors = []situation{{
 	name: "a consumer of a work queue comes to take what another one's worker has, and that one acknowledges it",
 	act: func(c *clients) {
@@ -58,5 +58,27 @@ var successors = []situation{{
 		c.ack(c.pull(successor))
 	},
 	may:   all(is("completed"), attempts(0, 4, 2), findsNo(wrongs...)),
+	never: findsNo(wrongs...),
+}, {
+	name: "a consumer of a work queue is given the subject of what another one's worker has, and nobody answers",
+	act: func(c *clients) {
+		c.consumer(second(c.agent, wait(10*time.Minute), c.only("third")))
+		_, b, _, _ := c.succeeded(10*time.Minute, 10*time.Minute)
+		c.heartbeat(b)
+	},
+	may:   all(is("processing"), takenBy(0, byFirst, 1, "open"), takenBy(0, bySecond, 1, "open"), findsNo(wrongs...)),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
+	name: "a consumer of a work queue is given the subject of what another one's worker has, and that one acknowledges it before the next one delivers it",
+	act: func(c *clients) {
+		c.consumer(second(c.agent, c.only("third")))
+		worker := c.workers(c.only("work"))
+		c.publish(publish{})
+		a := c.pull(worker)
+		c.workers(c.only("other"))
+		c.consumer(second(c.agent, c.only("work")))
+		c.ack(a)
+	},
+	may:   all(is("published"), takenBy(0, byFirst, 1, "acked"), findsNo(wrongs...)),
 	never: findsNo(wrongs...),
 }}
