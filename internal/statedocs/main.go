@@ -45,9 +45,9 @@ A state is a judgement about facts, never a step that was taken: observations ar
 "advanced" by an event. Everything that is known about a message is joined into facts first. Then one ordered table is read
 from the top, and the first row whose facts hold gives the state. The order in which the observations arrived says nothing.
 
-Where several workers' consumers take a message, which happens in streams that are no work queues, the table is read for each of them alone. The
+Where several workers' consumers take a message, which happens in streams that are no work queues and where an operator moves work in hand to another consumer, the table is read for each of them alone. The
 message has the state of the one that is furthest from done: what a worker has counts more than what will be delivered, that more than a death,
-that more than what nobody can tell, and that more than what is done ([ADR 53](adr/0053-each-consumer-answers-for-itself.md)).
+that more than what nobody can tell, and that more than what is done ([ADR 53](adr/0053-each-consumer-answers-for-itself.md), [ADR 96](adr/0096-two-consumers-have-a-message-of-a-work-queue.md)).
 
 ## The states
 
