@@ -226,7 +226,7 @@ func (c *ConsumerFacts) lastSign() (last Micros) {
 // addFormer adds the attempts of a consumer in whose place another one came, and what its workers claim.
 func (m *MessageFacts) addFormer(c ConsumerFacts) {
 	attempts := m.Attempts
-	m.Attempts = slices.Clone(m.Former)
+	m.Attempts = cloneAttempts(m.Former) // The facts are shared.
 	for _, a := range slices.Concat(c.Attempts, c.Former) {
 		m.attempt(a.N).join(a)
 	}

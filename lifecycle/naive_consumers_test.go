@@ -19,6 +19,21 @@ func TestANaiveImplementationAgreesAboutSuccessors(t *testing.T) {
 	}
 }
 
+// The facts of a message are shared: to ask for it as one consumer has it changes none of them.
+func TestAMessageAsOneConsumerHasItIsACopy(t *testing.T) {
+	t.Parallel()
+	attempt := func(at Micros) []AttemptFacts {
+		return []AttemptFacts{{N: 1, CSeqs: []uint64{1}, CSeqAt: []Micros{at}, SeenAt: at, LastAt: at}}
+	}
+	m := MessageFacts{RecreatedAt: 9, Consumers: []ConsumerFacts{{Consumer: "a", Attempts: attempt(5)}, {Consumer: "b", Former: attempt(3), RecreatedAt: 9}}}
+	if got := m.Of("b").Former[0].CSeqAt[0]; got != 5 {
+		t.Errorf("the former attempt was seen at %d, want 5", got)
+	}
+	if kept := m.Consumers[1].Former[0].CSeqAt[0]; kept != 3 {
+		t.Errorf("the stored facts say %d now, want 3", kept)
+	}
+}
+
 // succeed names in the lines of a work queue which of several consumers each tells of.
 func succeed(r *rand.Rand, events []Event) []Event {
 	if slices.ContainsFunc(events, func(e Event) bool { return e.Detail.Apart }) {
