@@ -49,8 +49,8 @@ func (j *judgement) notHeld(m lifecycle.MessageFacts) {
 	}
 	for _, c := range m.Consumers {
 		part := m.Of(c.Consumer)
-		switch decided := undecidedExhaustion(part) && v.ConsumersAt >= part.ExhaustedSaid.Add(captureLagMax); {
-		case !decided || holds(c.Consumer):
+		switch due := undecidedExhaustion(part) && v.ConsumersAt >= part.ExhaustedSaid.Add(captureLagMax); {
+		case !due || holds(c.Consumer):
 		case m.Awaits(c.Consumer):
 			j.say(j.exhaustionEvent(lifecycle.MaxDeliveries, nil, part))
 		default:
